@@ -2,7 +2,8 @@
 
 use crate::colours::{self, ColourArg};
 use crate::compressed;
-use crate::failure::Result;
+use crate::expiring::{self, ExpireBy};
+use crate::failure::{CommandFailure, Result};
 use crate::places;
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, IndexColumn, KeySpec};
@@ -13,7 +14,7 @@ use ::rows::Declaration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use larch::options::{FilterKind, Filters, PageIndexKind, Release};
+use larch::options::{Expiry, FilterKind, Filters, PageIndexKind, Release};
 use larch::{Budget, Compression, Database, Durability, TableOptions};
 use os::Machine;
 use std::ffi::OsString;
@@ -642,6 +643,7 @@ impl Common {
             .prefer_flat_index(self.read_index == ReadIndexArg::Flat)
             .durability(durability)
             .extractors(extractors::of)
+            .expiry_times(extractors::time_of)
             .merge_function(JSON_PATCH, ::rows::merge_patch);
         let builder = match places::machine(dir, Stored::Database)? {
             // A store always has room, so nothing is reserved.
@@ -1488,6 +1490,19 @@ pub struct TableArgs {
     /// Whether to keep the table in memory: its pages are loaded and stay, up to a quarter of the cache
     #[arg(long, value_name = "BOOL")]
     pub in_memory: Option<bool>,
+    /// Let rows expire after this time: 10m, 12h or 7d, or never
+    ///
+    /// It counts from the write of a row, and holds for rows that are written from then on without --ttl and --until.
+    #[arg(long, value_name = "TIME", value_parser = expiring::after)]
+    pub expire_after: Option<Expiry>,
+    /// Let each row expire at the time in this column; a row without it stays
+    ///
+    /// The column has texts like 2026-11-29 or 2026-11-29 08:30, in UTC if they name no other zone. COLUMN:seconds,
+    /// COLUMN:milliseconds and COLUMN:microseconds are numbers since 1970. In a raw table, a declaration says where the
+    /// time is, as 'value[0..8].le u64 seconds', see docs/format/extractor.md. It holds for rows that are written from
+    /// then on.
+    #[arg(long, value_name = "COLUMN[:UNIT]", conflicts_with = "expire_after")]
+    pub expire_by: Option<ExpireBy>,
     /// The options of a new table that variables and a file give.
     #[arg(skip)]
     pub defaults: Option<Box<TableArgs>>,
@@ -1509,15 +1524,26 @@ fn filters(text: &str) -> std::result::Result<Filters, String> {
 
 impl TableArgs {
     /// Changes the options of a new table: those that were given, and those that variables and a file give.
-    pub fn apply_to_new(&self, options: &mut TableOptions) {
+    pub fn apply_to_new(&self, options: &mut TableOptions) -> Result<()> {
         if let Some(defaults) = &self.defaults {
-            defaults.apply(options);
+            defaults.apply(options)?;
         }
-        self.apply(options);
+        self.apply(options)
     }
 
     /// Changes the options that were given, and leaves all other options as they are.
-    pub fn apply(&self, options: &mut TableOptions) {
+    ///
+    /// # Errors
+    ///
+    /// Fails if rows of the table do not have the column of `--expire-by`. Then no option is changed.
+    pub fn apply(&self, options: &mut TableOptions) -> Result<()> {
+        if let Some(by) = &self.expire_by {
+            let wrong = |why| CommandFailure::Usage(format!("--expire-by: {why}"));
+            options.expiry = by.expiry(options).map_err(wrong)?;
+        }
+        if let Some(expiry) = &self.expire_after {
+            options.expiry = expiry.clone();
+        }
         if let Some(bytes) = self.page {
             options.page_bytes = bytes;
         }
@@ -1539,6 +1565,7 @@ impl TableArgs {
         if let Some(in_memory) = self.in_memory {
             options.in_memory = in_memory;
         }
+        Ok(())
     }
 }
 
@@ -1609,6 +1636,9 @@ pub struct Get {
     /// Print only columns of these groups, and read only those [default: all]
     #[arg(long, value_name = "GROUP[,GROUP…]", value_delimiter = ',')]
     pub groups: Vec<String>,
+    /// Print until when the row is there, in UTC, in place of the row; or never if it does not expire
+    #[arg(long, conflicts_with_all = ["format", "groups"])]
+    pub until: bool,
 }
 
 /// A time in UTC, since the beginning of 1970.
@@ -2200,7 +2230,7 @@ pub struct Split {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("change").args(["page", "node", "index", "compression", "filters", "filter_prefix", "in_memory", "key_types"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("change").args(["page", "node", "index", "compression", "filters", "filter_prefix", "in_memory", "expire_after", "expire_by", "key_types"]).required(true).multiple(true))]
 pub struct Alter {
     /// Directory of the database
     pub dir: PathBuf,

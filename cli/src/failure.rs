@@ -186,6 +186,13 @@ fn told(error: &larch::Error) -> String {
                  or drop the index with larch index drop"
             );
         }
+        larch::Error::NoExpiryTime { table, declaration, why } => {
+            let declared = declaration.escape_ascii();
+            return format!(
+                "the rows of table {table} expire by {declared}, which this command does not understand ({why}); write \
+                 them with the program that made the table, or change that with larch alter --expire-after"
+            );
+        }
         larch::Error::NoExtractor { table, index, declaration, why } => {
             let declared = declaration.escape_ascii();
             return format!(

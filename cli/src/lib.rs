@@ -35,6 +35,7 @@ mod compressed;
 mod database;
 mod demo_rows;
 mod escape;
+mod expiring;
 
 mod failure;
 mod file_name;

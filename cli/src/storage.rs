@@ -1,5 +1,6 @@
 //! Prints how a table is stored in files, in words or as JSON.
 
+use crate::expiring::{self, NEVER};
 use crate::size;
 use larch::TableOptions;
 use serde::Serialize;
@@ -15,6 +16,8 @@ pub struct Storage {
     filters: String,
     filter_prefix_bytes: u16,
     in_memory: bool,
+    /// Until when rows are there, as `after 10m`.
+    expire: String,
 }
 
 impl From<&TableOptions> for Storage {
@@ -27,6 +30,7 @@ impl From<&TableOptions> for Storage {
             filters: options.filters.to_string(),
             filter_prefix_bytes: options.filter_prefix_bytes,
             in_memory: options.in_memory,
+            expire: expiring::text(&options.expiry),
         }
     }
 }
@@ -39,6 +43,7 @@ impl fmt::Display for Storage {
         if *prefix > 0 {
             write!(f, " with prefixes of {}", size::bytes(u64::from(*prefix)))?;
         }
-        f.write_str(if self.in_memory { ", in memory" } else { "" })
+        f.write_str(if self.in_memory { ", in memory" } else { "" })?;
+        if self.expire == NEVER { Ok(()) } else { write!(f, ", rows expire {}", self.expire) }
     }
 }

@@ -5,7 +5,7 @@ use larch::fuzz::{
     EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Leftovers, LogKind, ManifestLog, NewFile,
     RecordWriter, TableId,
 };
-use larch::options::{FilterKind, Filters};
+use larch::options::{Expiry, FilterKind, Filters};
 use larch::{Compression, TableOptions};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
@@ -13,6 +13,7 @@ use os::{Access, Machine};
 use pages::PageCache;
 use sst::{KeyBounds, Meta, Root, Totals, Tree, Version};
 use std::path::Path;
+use std::time::Duration;
 
 const PATH: &str = "MANIFEST-00000001";
 const LOG_ID: u64 = 7;
@@ -131,7 +132,12 @@ fn table_options(input: &mut Input<'_>) -> TableOptions {
     let filter_prefix_bytes = u16::from(input.byte());
     let compression = input.choose(&[Compression::None, Compression::Lz4, Compression::Zstd { level: 19 }]);
     let metadata = input.bytes(4).to_vec();
-    TableOptions { metadata, groups, filters, filter_prefix_bytes, compression, ..TableOptions::default() }
+    let expiry = match input.byte() % 3 {
+        0 => Expiry::Never,
+        1 => Expiry::After(Duration::new(input.number(), 1_000_000)),
+        _ => Expiry::By([b"d", input.bytes(4)].concat()),
+    };
+    TableOptions { metadata, groups, filters, filter_prefix_bytes, compression, expiry, ..TableOptions::default() }
 }
 
 /// Returns one of a few small ids, or the greatest possible id.

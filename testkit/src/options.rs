@@ -1,7 +1,7 @@
 //! Options of a database, drawn from a seed. Sizes and limits are so small that a few dozen rows make tall trees,
 //! many files and many levels.
 
-use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::options::{Expiry, FilterKind, Filters, LevelOptions, PageIndexKind};
 use larch::{Builder, Compression, Database, Durability, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
@@ -123,6 +123,7 @@ fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
         compression: compression(rng),
         metadata: Vec::new(),
         in_memory: false,
+        expiry: Expiry::Never,
         groups: ["a", "b", "c"].map(str::to_owned)[..*[0, 0, 0, 1, 2, 3].choose(rng).expect("there are six")].to_vec(),
     }
 }

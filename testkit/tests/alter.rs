@@ -2,12 +2,13 @@
 //! After a crash, the table must have either the old or the new options.
 
 use larch::check::DumpDetail;
-use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::options::{Expiry, FilterKind, Filters, LevelOptions, PageIndexKind};
 use larch::{Compression, Database, Error, Result, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};
 use std::path::Path;
+use std::time::Duration;
 
 const DIRECTORY: &str = "db";
 
@@ -159,7 +160,10 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let db = Database::builder(DIRECTORY).machine(machine.clone()).open().expect("the disk works");
     let groups = vec!["hot".to_owned(), "cold".to_owned()];
     let table = db.table_with("t", TableOptions { groups, ..options() }).expect("the disk works");
-    let alter = |options: &mut TableOptions| (options.index, options.filter_prefix_bytes) = (PageIndexKind::Both, 9);
+    let alter = |options: &mut TableOptions| {
+        (options.index, options.filter_prefix_bytes) = (PageIndexKind::Both, 9);
+        options.expiry = Expiry::After(Duration::from_millis(90_500));
+    };
     table.alter(alter).expect("the disk works");
     let directory = Path::new(DIRECTORY);
     let current = disk.read_all(&directory.join("CURRENT")).expect("the disk works");
@@ -169,8 +173,8 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let text = String::from_utf8(text).expect("a dump is text");
     let made = "  table 0 \"t\" page 256 node 256 index Btree compression None filters 20,12 metadata 0 bytes groups hot cold\n";
     assert!(text.contains(made), "{text}");
-    let altered =
-        "node 256 index Both compression None filters 20,12 with prefixes of 9 metadata 0 bytes groups hot cold\n";
+    let altered = "node 256 index Both compression None filters 20,12 with prefixes of 9 \
+                   expiry after 90.5s metadata 0 bytes groups hot cold\n";
     let line = text.lines().find(|line| line.starts_with("  alter table 0 since file ")).expect("it was altered");
     assert!(format!("{line}\n").ends_with(altered), "{text}");
 }
@@ -250,6 +254,8 @@ fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
         TableOptions { index: PageIndexKind::Flat, compression: Compression::Lz4, ..options() },
         TableOptions { index: PageIndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
         TableOptions { compression: Compression::Zstd { level: 9 }, ..options() },
+        TableOptions { expiry: Expiry::After(Duration::from_secs(1 << 32)), ..options() },
+        TableOptions { expiry: Expiry::By(b"a declaration".to_vec()), ..options() },
     ];
     // Makes the table and then alters it. Returns how many alters were done, and the outcome.
     let run = |disk: &Arc<SimDisk>| -> (usize, Result<()>) {
@@ -259,7 +265,8 @@ fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
             let table = db.table_with("t", states[0].clone())?;
             done = 1;
             for state in &states[1..] {
-                table.insert(format!("{done}"), "v")?;
+                // A row with a time of its own, because nothing computes one from the declaration.
+                table.insert_for(format!("{done}"), "v", Duration::from_secs(1 << 32))?;
                 table.alter(|options| *options = state.clone())?;
                 done += 1;
                 db.flush()?;

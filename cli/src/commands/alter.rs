@@ -27,12 +27,14 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
     if args.types.key_types.is_some() {
         declares_key_types(&table)?;
     }
+    let mut applied = Ok(());
     table.alter(|options| {
-        args.table_options.apply(options);
-        if args.types.key_types.is_some() {
+        applied = args.table_options.apply(options);
+        if applied.is_ok() && args.types.key_types.is_some() {
             options.metadata = args.types.to_metadata();
         }
     })?;
+    applied?;
     let key_types = database::declared_key_types(&table).map(|fields| fields.to_string());
     let report = Report { table: &args.table, before, after: Storage::from(&table.options()), key_types };
     drop(table);

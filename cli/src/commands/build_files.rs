@@ -38,8 +38,11 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
         let (files, schema) = match &mut building {
             Some(building) => building,
             None => {
-                let mut table = like.as_ref().map_or_else(|| options(&args.table_options, &ours), Table::options);
-                args.table_options.apply(&mut table);
+                let mut table = match &like {
+                    Some(like) => like.options(),
+                    None => options(&args.table_options, &ours)?,
+                };
+                args.table_options.apply(&mut table)?;
                 let files = common.builder(&args.out)?.build_files(table)?;
                 building.insert((files, ours.clone()))
             }

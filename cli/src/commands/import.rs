@@ -116,7 +116,7 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
                     indexes => commit(database, &table, indexes, &schema, &mut reading)?,
                 }
             }
-            None => with_table(database, &args.table, options(&args.table_options, &schema), |table| {
+            None => with_table(database, &args.table, options(&args.table_options, &schema)?, |table| {
                 fill(table, &schema, &mut reading)
             })?,
         };
@@ -349,7 +349,7 @@ fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result
 /// kept.
 fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
     let mut asked = options.clone();
-    args.apply(&mut asked);
+    args.apply(&mut asked)?;
     if asked == *options {
         return Ok(());
     }
@@ -360,9 +360,9 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
 }
 
 /// The options for a new table of rows with the schema `schema`.
-pub fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
+pub fn options(args: &TableArgs, schema: &Schema) -> Result<TableOptions> {
     let (metadata, groups) = (schema.to_metadata(), schema.group_names());
     let mut options = TableOptions { metadata, groups, ..TableOptions::default() };
-    args.apply_to_new(&mut options);
-    options
+    args.apply_to_new(&mut options)?;
+    Ok(options)
 }

@@ -37,7 +37,7 @@ struct Checked<'i> {
 /// Makes an index.
 pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
     // A wrong declaration is refused before anything is opened.
-    let declared = args.declaration.as_deref().filter(|text| is_declaration(text)).map(|text| {
+    let declared = args.declaration.as_deref().filter(|text| indexed::is_declaration(text)).map(|text| {
         text.parse::<Extractor>().map_err(|error| {
             CommandFailure::Usage(format!(
                 "the declaration {text:?} is wrong: {error}; larch index create --help has its grammar"
@@ -95,12 +95,6 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
     drop(made?);
     drop(table);
     Ok(database.close()?)
-}
-
-/// Whether a text is a declaration and no list of columns. All declarations begin with one of three words.
-fn is_declaration(text: &str) -> bool {
-    let word = text.trim_start().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
-    matches!(word, Some("key" | "value" | "part"))
 }
 
 /// Removes an index, which must exist.

@@ -1,14 +1,24 @@
 //! `larch get`, `put`, `merge` and `delete`: read, write, change and remove one row by its key.
 
+use super::retain;
 use super::scan::{self, Printing};
 use crate::args::{self, Common, ScanFormat};
 use crate::database;
+use crate::expiring::NEVER;
 use crate::failure::{CommandFailure, Result};
 use crate::layout::Layout;
 use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
 use crate::portion::{Columns, Keys};
 use larch::{MergeOp, Readable as _, Table, Value};
+use serde::Serialize;
+
+/// Until when a row is there.
+#[derive(Serialize)]
+struct Until {
+    /// In UTC. `None` if the row does not expire.
+    until: Option<String>,
+}
 
 /// Prints a row: its columns without those of the key, or the whole row in the form in which `scan` prints it.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
@@ -21,6 +31,19 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
     let snapshot = database::snapshot(&database, &args.at)?;
     let mut output = Output::new();
+    if args.until {
+        let reader = table.at(&snapshot)?;
+        let until = reader.until(&key[..])?;
+        if until.is_none() && !reader.contains_key(&key[..])? {
+            return Err(missing(&args.row, &layout, &key));
+        }
+        let until = until.map(retain::time);
+        match args.json {
+            true => output.json(&Until { until })?,
+            false => output.line(until.as_deref().unwrap_or(NEVER))?,
+        }
+        return output.finish();
+    }
     if let Some(format) = format {
         if !table.at(&snapshot)?.contains_key(&key[..])? {
             return Err(missing(&args.row, &layout, &key));

@@ -9,8 +9,9 @@ use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::size;
+use larch::options::Expiry;
 use larch::past::{Change, ChangeKind};
-use larch::{Batch, Database, Readable, Snapshot, Table, Version};
+use larch::{Batch, Database, Readable, Snapshot, Table, TableOptions, Version};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -108,7 +109,7 @@ impl Replica<'_> {
         })?;
         let mut next = Vec::new();
         while interrupt.goes_on().is_continue() {
-            let mut batch = self.to.batch();
+            let mut batch = self.to.batch().own_times();
             let (mut count, mut commits, mut position) = (0, 0, changes.position());
             while count < TOGETHER {
                 if next.is_empty() {
@@ -194,9 +195,12 @@ impl Replica<'_> {
             }
             // A copy that was not finished, or a table whose name was given to another one, begins anew.
             self.to.drop_table(source.name())?;
-            let table = self.to.table_with(source.name(), source.options())?;
+            let options = source.options();
+            let table = self.to.table_with(source.name(), TableOptions { expiry: Expiry::Never, ..options.clone() })?;
             let snapshot = self.from.snapshot();
             self.report.rows += copy(&snapshot, (self.from, &source), (self.to, &table), interrupt)?;
+            // The rows have the times that they have in the first database.
+            table.alter(|altered| altered.expiry = options.expiry)?;
             let since = snapshot.version();
             self.positions.insert(self.key_of(source.number()), format!("{} {}", since.0, source.name()))?;
             self.tables.insert(source.number(), Copied { table, since });

@@ -56,7 +56,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
 /// Makes a table of raw keys and values.
 pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
     let mut options = database::raw_options(&args.types);
-    args.table_options.apply_to_new(&mut options);
+    args.table_options.apply_to_new(&mut options)?;
     with_database(&args.dir, common, |database| {
         if database.existing_table(&args.table)?.is_some() {
             return Err(larch::Error::TableExists(args.table.clone()).into());

@@ -1,5 +1,6 @@
-//! Makes the extractor for an index on named columns, in the language of `docs/format/extractor.md`. The user gives
-//! only names; where a column is in a row depends on the format, the key and the groups. This module reads no rows.
+//! Says where named columns are in rows: makes the extractor for an index on them, in the language of
+//! `docs/format/extractor.md`. The user gives only names; where a column is in a row depends on the format, the key and
+//! the groups. This module reads no rows.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -15,6 +16,18 @@ pub fn extractor(schema: &Schema, columns: &[IndexColumn]) -> Result<Extractor, 
     let layout = Layout::new(Some(schema.clone()));
     let fields = columns.iter().map(|column| field(schema, &layout, column)).collect::<Result<Vec<_>, _>>()?;
     Ok(fields.join(", ").parse().expect("the fields are written in the language of extractors"))
+}
+
+/// Where a column is in a row, and its kind, in the language of extractors. If the column does not exist, the error
+/// names it.
+pub fn field_of(schema: &Schema, column: &IndexColumn) -> Result<String, String> {
+    field(schema, &Layout::new(Some(schema.clone())), column)
+}
+
+/// Whether a text is a declaration and does not name columns. All declarations begin with one of three words.
+pub fn is_declaration(text: &str) -> bool {
+    let word = text.trim_start().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
+    matches!(word, Some("key" | "value" | "part"))
 }
 
 fn field(schema: &Schema, layout: &Layout, column: &IndexColumn) -> Result<String, String> {

@@ -115,6 +115,7 @@ fn world(place: &str) -> Session {
     session.file("events.jsonl", "{\"id\":\"e1\",\"address\":{\"street\":\"Main\"}}\n{\"id\":\"e2\",\"n\":2}\n");
     session.file("monday.csv", "id,name,age,city\n1,Ada,36,London\n2,Bob,40,Bonn\n");
     session.file("tuesday.csv", "id,name,age,city\n2,Bob,41,Bonn\n3,Cy,50,Rome\n");
+    session.file("offers.csv", "id,name,until\n1,pears,2999-12-31\n2,apples,\n");
     session.file("rows.csv", "91,Ada,36,London\n92,Bob,40,Bonn\n");
     session.file("rows.tsv", "91\tAda\t36\tLondon\n92\tBob\t40\tBonn\n");
     session.file("contents.tsv", "usr/bin/grep\tutils/grep\nusr/bin/gregorio\ttex/texlive\n");

@@ -182,7 +182,7 @@ fn an_altered_table_is_written_anew_by_compacting() {
     has(["\"btree_bytes\":0,", "\"flat_bytes\":4096,"]);
 
     let report = session.run(&["alter", "db", "t", "--page", "8KiB", "--node", "4KiB", "--json"]).ok();
-    let kept = "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"20,12\",\"filter_prefix_bytes\":0,\"in_memory\":false";
+    let kept = "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"20,12\",\"filter_prefix_bytes\":0,\"in_memory\":false,\"expire\":\"never\"";
     let before = format!("{{\"page_bytes\":16384,\"node_bytes\":16384,{kept}}}");
     let after = format!("{{\"page_bytes\":8192,\"node_bytes\":4096,{kept}}}");
     assert_eq!(report, format!("{{\"table\":\"t\",\"before\":{before},\"after\":{after}}}\n"));

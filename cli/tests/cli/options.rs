@@ -78,6 +78,8 @@ const OF_TABLES: &[(&str, &str)] = &[
     ("--filters", "none"),
     ("--filter-prefix", "3"),
     ("--in-memory", "true"),
+    ("--expire-after", "10m"),
+    ("--expire-by", "'value[900..908].le u64'"),
 ];
 
 /// An option, and a line that uses it. The last text is another line, and the results of the two lines must
@@ -120,6 +122,7 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("ingest --json", "larch ingest db new built --json", ""),
     ("get --json", "larch get db t 0002 --json", ""),
     ("get --format", "larch get db t 0002 --format csv", ""),
+    ("get --until", "larch get db t 0002 --until", ""),
     ("get --groups", "larch get db g 0002 --groups hot", "larch get db g 0002"),
     ("get --at", "larch get db raw k1 --at before", "larch get db raw k1"),
     ("get --key-types", "larch get db bare '(1, \"a\")' --key-types 'u32, string'", "larch get db bare '(1, \"a\")'"),

@@ -54,3 +54,53 @@ fn an_object_gets_its_key_members() {
     assert_eq!(session.scan(&["--format", "jsonl"]), "{\"id\":1}\n{\"id\":2,\"a\": 1}\n{\"id\":3}\n");
     assert_eq!(session.run(&["get", "db", "t", "2"]).ok(), "{\"id\":2,\"a\": 1}\n");
 }
+
+#[test]
+fn a_table_gives_times_to_rows_and_get_says_which() {
+    let session = Session::new();
+    let until = |table: &str, key: &str| session.run(&["get", "db", table, key, "--until"]).ok();
+    session.run(&["create-table", "db", "t", "--expire-after", "250d"]).ok();
+    session.run(&["put", "db", "t", "a", "1"]).ok();
+    assert!(until("t", "a").starts_with("20"), "{}", until("t", "a"));
+    session.run(&["put", "db", "t", "b", "2", "--until", "2999-12-31 08:30"]).ok();
+    assert_eq!(until("t", "b"), "2999-12-31 08:30:00\n");
+    let json = session.run(&["get", "db", "t", "b", "--until", "--json"]).ok();
+    assert_eq!(json, "{\"until\":\"2999-12-31 08:30:00\"}\n");
+    assert!(session.run(&["tables", "db", "t"]).ok().ends_with(", rows expire after 250d\n"));
+    let altered = session.run(&["alter", "db", "t", "--expire-after", "never"]).ok();
+    assert!(altered.contains(", rows expire after 250d\nt: now ") && !altered.ends_with("250d\n"), "{altered}");
+    session.run(&["put", "db", "t", "a", "3"]).ok();
+    assert_eq!(until("t", "a"), "never\n");
+    assert_eq!(session.run(&["get", "db", "t", "a", "--until", "--json"]).ok(), "{\"until\":null}\n");
+    session.run(&["get", "db", "t", "c", "--until"]).fails(1, &["table t has no row with key c"]);
+    session.run(&["alter", "db", "t", "--expire-by", "until"]).fails(2, &["--expire-by: rows of raw keys and values"]);
+    session.run(&["alter", "db", "t", "--expire-after", "0s"]).fails(2, &["choose at least a millisecond"]);
+    session.run(&["alter", "db", "t", "--expire-by", "value.text u64 seconds"]).ok();
+    session.run(&["put", "db", "t", "d", "4102444800"]).ok();
+    assert_eq!(until("t", "d"), "2100-01-01 00:00:00\n");
+    session.run(&["put", "db", "t", "e", "soon"]).fails(3, &["row e of table t does not fit", "is not of type u64"]);
+
+    let rows = "id,name,until\n1,x,2100-01-01\n2,y,\n3,z,2000-01-01 12:00\n";
+    session.run_with(&["import", "db", "c", "-", "--format", "csv", "--expire-by", "until"], rows).ok();
+    assert_eq!((until("c", "1").as_str(), until("c", "2").as_str()), ("2100-01-01 00:00:00\n", "never\n"));
+    session.run(&["get", "db", "c", "3"]).fails(1, &["table c has no row with key 3"]);
+    session.run(&["put", "db", "c", "4", "w\tsoon"]).fails(3, &["\"soon\" is no time from 1970 on"]);
+    session.run(&["put", "db", "c", "4", "w\t2100-01-01T00:00:00+01:00"]).ok();
+    assert_eq!(until("c", "4"), "2099-12-31 23:00:00\n");
+    session.run(&["alter", "db", "c", "--expire-by", "when"]).fails(2, &["the header has no column when"]);
+    let rows = "{\"id\":\"a\",\"until\":4102444800}\n";
+    let import = ["import", "db", "j", "-", "--format", "jsonl", "--key", "id", "--expire-by", "until:seconds"];
+    session.run_with(&import, rows).ok();
+    assert_eq!(until("j", "a"), "2100-01-01 00:00:00\n");
+    session.run(&["put", "db", "j", "b", "{\"until\":\"soon\"}"]).fails(3, &["a string is not of type i64"]);
+
+    // A replica has the times of the first database, and its option.
+    session.run(&["replicate", "db", "copy"]).ok();
+    session.run(&["put", "db", "c", "5", "v\t", "--until", "2111-01-01"]).ok();
+    session.run(&["replicate", "db", "copy"]).ok();
+    let copied = |table: &str, key: &str| session.run(&["get", "copy", table, key, "--until"]).ok();
+    for (table, key) in [("t", "a"), ("t", "b"), ("c", "1"), ("c", "2"), ("c", "5"), ("j", "a")] {
+        assert_eq!(copied(table, key), until(table, key), "{table} {key}");
+    }
+    assert_eq!(session.run(&["tables", "copy", "c"]).ok(), session.run(&["tables", "db", "c"]).ok());
+}

@@ -2,7 +2,9 @@
 //! knows both.
 
 use larch::index::IndexKeys;
-use rows::Extractor;
+use larch::options::ExpiryTime;
+use rows::{Extractor, RowTime};
+use std::time::Duration;
 
 /// An extractor as the engine calls it.
 struct RowKeys(Extractor);
@@ -20,6 +22,25 @@ impl IndexKeys for RowKeys {
     ) -> Result<(), String> {
         self.0.index_keys(key, part, emit).map_err(|bad| bad.to_string())
     }
+}
+
+/// A time of rows as the engine calls it.
+struct TimeOfRow(RowTime);
+
+impl ExpiryTime for TimeOfRow {
+    fn until<'r>(&self, key: &'r [u8], part: &dyn Fn(usize) -> Option<&'r [u8]>) -> Result<Option<Duration>, String> {
+        self.0.until(key, part).map_err(|bad| bad.to_string())
+    }
+}
+
+/// Makes what computes the times of a table's rows, for the declaration of the table. Pass this function to
+/// [`larch::Builder::expiry_times`].
+///
+/// # Errors
+///
+/// Fails if `rows` cannot read the declaration, or if a newer release wrote it.
+pub fn time_of(declaration: &[u8]) -> Result<Box<dyn ExpiryTime>, String> {
+    Ok(Box::new(TimeOfRow(RowTime::from_bytes(declaration).map_err(|error| error.to_string())?)))
 }
 
 /// Makes the extractor for the declaration of an index. Pass this function to [`larch::Builder::extractors`].

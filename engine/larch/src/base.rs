@@ -7,6 +7,7 @@ pub mod budget;
 pub mod conflict;
 pub mod error;
 pub mod event;
+pub mod expiry;
 pub mod extractors;
 pub mod filter;
 pub mod kept;

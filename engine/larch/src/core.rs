@@ -10,6 +10,7 @@
 pub mod ahead;
 pub mod background;
 pub mod environment;
+pub mod expiring;
 pub mod files_only;
 pub mod fill;
 pub mod filters;
@@ -40,6 +41,7 @@ use crate::view::View;
 use background::{Background, BackgroundClose};
 use environment::Environment;
 use filters::Filters;
+use expiring::Expiring;
 use followed_writer::FollowedWriter;
 use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
@@ -66,6 +68,8 @@ pub struct Core {
     pub indexes: Registry,
     /// The filters that compactions ask.
     pub filters: Filters,
+    /// The tables that give times to the rows that are written to them.
+    pub expiring: Expiring,
     /// The jobs of the database in the pool of threads. A read-only database has jobs only if it follows a writer in
     /// another process.
     pub background: Background,
@@ -126,6 +130,7 @@ impl Core {
             writes: Writes::new(&view, visible, reserve, env.options.write_buffer_bytes),
             indexes: Registry::new(&view.files, &env.options.extractors),
             filters: Filters::default(),
+            expiring: Expiring::new(&view.files, &env.options.expiry_times),
             views: Views::new(view, visible, shows(&env.options)),
             env,
             background: Background::default(),

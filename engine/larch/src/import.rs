@@ -13,6 +13,7 @@ use crate::base::watch::{GoOn, Progress, Watch};
 use crate::core::Core;
 use crate::core::handle::TableHandle;
 use crate::write::define::check_unindexed;
+use crate::write::times;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use sort::{ImportReport, RowSorter};
@@ -38,21 +39,27 @@ impl Import {
     pub(crate) fn new(table: &TableHandle) -> Result<Self> {
         check_table(table, WORK)?;
         table.core().writes.reserve.fill()?;
-        Ok(Self { table: table.clone(), sorter: RowSorter::new(table) })
+        let times = table.core().expiring.of(table.id());
+        if times.is_some() {
+            times::allow(table.core())?;
+        }
+        Ok(Self { table: table.clone(), sorter: RowSorter::new(table, times) })
     }
 
     fn core(&self) -> &Arc<Core> {
         self.table.core()
     }
 
-    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
-    /// the later row replaces the earlier one.
+    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key, the
+    /// later row replaces the earlier one. If the table [gives times](crate::TableOptions::expiry) to its rows, the row
+    /// gets one, which counts from this call.
     ///
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`] or
-    /// [`Error::ValueTooLong`] if the key or the value is too long; an error if a file cannot be written. After a
-    /// disk error, drop the import.
+    /// [`Error::ValueTooLong`] if the key or the value is too long; [`Error::BadRow`] or [`Error::NoExpiryTime`] if the
+    /// table gives times and the row can have none; an error if a file cannot be written. After a disk error, drop the
+    /// import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }

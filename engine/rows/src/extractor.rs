@@ -13,6 +13,7 @@
 mod found;
 mod json;
 mod source;
+mod time;
 
 use crate::declaration::Declaration;
 use crate::field_type::FieldType;
@@ -23,6 +24,8 @@ use found::{Found, Unfit};
 use source::Source;
 use std::fmt;
 use std::str::FromStr;
+
+pub use time::{BadTime, RowTime};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //!   that begin with the fields of the tuple.
 //! * A [`Declaration`] makes and reads such keys if the types are known only when the program runs. It can also
 //!   write each key as text.
-//! * An [`Extractor`] says which keys a row of a table has in an index.
+//! * An [`Extractor`] says which keys a row of a table has in an index, and a [`RowTime`] until when it is there.
 //! * [`merge_patch`] changes a JSON value, as a function for merges.
 //!
 //! `docs/format/tuple.md` describes the bytes, and `docs/format/extractor.md` the language of extractors.
@@ -37,7 +37,7 @@ mod value;
 
 pub use declaration::{BadValue, Declaration};
 pub use decoder::{BadTuple, Decoder, Mistake};
-pub use extractor::{BadRow, Extractor};
+pub use extractor::{BadRow, BadTime, Extractor, RowTime};
 pub use field::{DecodeField, Descending, Field, encode_beginning};
 pub use field_type::{FieldType, Kind};
 pub use merge_patch::merge_patch;

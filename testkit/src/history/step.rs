@@ -6,6 +6,7 @@ use super::rows::{batch_erase, batch_insert, build_add, erase, import_add, inser
 use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
 use larch::bulk::IngestOptions;
+use larch::options::Expiry;
 use larch::past::Retention;
 use larch::{Commit, Durability, Error, MergeOp, Result, TableOptions, Version};
 use os::sync::{Arc, Mutex};
@@ -15,11 +16,16 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 /// Names of versions.
 const NAMES: [&str; 3] = ["june", "july", "august"];
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
+
+/// The table whose rows get times from its options: they are there for a time that no history reaches.
+const GIVES_TIMES: &str = "dates";
+const LATE: Duration = Duration::from_secs(1 << 36);
 
 /// An upper bound of the memory that a write of one row takes beside its key and value.
 const OP_BYTES: usize = 160;
@@ -558,7 +564,10 @@ impl History {
 
     fn create_table(&mut self) -> Result<()> {
         let name = TABLES[self.rng.random_range(0..TABLES.len())];
-        let options = self.options.tables.choose(&mut self.rng).expect("there are some").clone();
+        let mut options = self.options.tables.choose(&mut self.rng).expect("there are some").clone();
+        if name == GIVES_TIMES {
+            options.expiry = Expiry::After(LATE);
+        }
         let is_new = !self.model.tables().iter().any(|table| table == name);
         if is_new {
             self.table_in_doubt = Some(name.to_owned());

@@ -424,13 +424,18 @@ pub enum Error {
         /// Name of the table.
         table: Box<str>,
     },
-    /// A row does not fit the declaration of an index.
-    #[error("row {} of table {table} does not fit its index {index}: {why}; write another row, or drop the index", shown(.key))]
+    /// A row does not fit the declaration of an index, or that of the times of the table's rows.
+    #[error(
+        "row {} of table {table} does not fit {}: {why}; write another row, or {}",
+        shown(.key),
+        misfit(.index.as_deref()),
+        if .index.is_some() { "drop the index" } else { "alter the option expiry of the table" }
+    )]
     BadRow {
         /// Name of the table.
         table: Box<str>,
-        /// Name of the index.
-        index: Box<str>,
+        /// Name of the index; `None` if the row does not fit the [expiry](crate::TableOptions::expiry) of the table.
+        index: Option<Box<str>>,
         /// The key of the row.
         key: Box<[u8]>,
         /// What is wrong, as the extractor says.
@@ -465,6 +470,21 @@ pub enum Error {
         /// Name of the index.
         index: Box<str>,
         /// Its declaration.
+        declaration: Box<[u8]>,
+        /// Why no extractor was made.
+        why: String,
+    },
+    /// Nothing can compute the times of the rows of a table. Writes of rows without a time of their own are refused;
+    /// everything else works.
+    #[error(
+        "the rows of table {table} expire by {}, and nothing computes their times ({why}); open the database with \
+         Builder::expiry_times, or alter the option expiry of the table",
+        shown(.declaration)
+    )]
+    NoExpiryTime {
+        /// Name of the table.
+        table: Box<str>,
+        /// The declaration.
         declaration: Box<[u8]>,
         /// Why no extractor was made.
         why: String,
@@ -556,6 +576,11 @@ const SHOWN_KEY_BYTES: usize = 64;
 /// The beginning of a key, for a message.
 fn shown(key: &[u8]) -> impl std::fmt::Display {
     key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
+}
+
+/// What a row does not fit: an index, or how the rows of its table expire.
+fn misfit(index: Option<&str>) -> String {
+    index.map_or("the declaration by which its rows expire".to_owned(), |index| format!("its index {index}"))
 }
 
 fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {

@@ -4,11 +4,13 @@
 use super::budget::{Budget, DEFAULT_BYTES};
 use super::error::{Error, Result};
 use super::event::{Bytes, EventHook};
+use super::expiry::{Expiry, ExpiryTimes};
 use super::extractors::Extractors;
 use super::operand::MergeFunctions;
 use super::parts::MAX_GROUPS;
 use super::release::{Format, Release};
 use sst::format::features::Unreadable;
+use sst::format::field::Field;
 use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, PageIndexKind};
 use std::fmt;
@@ -80,6 +82,8 @@ pub struct Options {
     pub events: EventHook,
     /// The extractors that make the keys of indexes.
     pub extractors: Extractors,
+    /// The extractors that compute the times of rows.
+    pub expiry_times: ExpiryTimes,
     /// The functions that merges may call.
     pub merge_functions: MergeFunctions,
     /// Bytes that the background scrub reads in a second; 0 means no scrub.
@@ -111,6 +115,7 @@ impl Default for Options {
             levels: LevelOptions::default(),
             events: EventHook::default(),
             extractors: Extractors::default(),
+            expiry_times: ExpiryTimes::default(),
             merge_functions: MergeFunctions::default(),
             scrub_bytes_per_second: 0,
             compat: Release::NEWEST,
@@ -271,6 +276,11 @@ pub struct TableOptions {
     /// stay in memory while they fit in it. If a table does not fit, its index nodes and some of its rows are in
     /// memory. The default is false.
     pub in_memory: bool,
+    /// Until when a row is there if its write does not say it. The time is given to each row that is written from then
+    /// on, whether by an insert, an import or a merge, and stored with it, as by
+    /// [`Table::insert_until`](crate::Table::insert_until); rows that are there keep the times that they have. The
+    /// default is [`Expiry::Never`].
+    pub expiry: Expiry,
 }
 
 /// The longest prefix that a filter can hold, in bytes.
@@ -288,6 +298,7 @@ impl Default for TableOptions {
             filters: Filters::default(),
             filter_prefix_bytes: 0,
             in_memory: false,
+            expiry: Expiry::Never,
         }
     }
 }
@@ -306,6 +317,7 @@ impl TableOptions {
             return bad(format!("a prefix of {bytes} bytes in filters is more than {MAX_FILTER_PREFIX_BYTES}"));
         }
         self.compression.check().or_else(bad)?;
+        self.expiry.check()?;
         self.check_groups()
     }
 
@@ -313,6 +325,12 @@ impl TableOptions {
     pub(crate) fn check_for(&self, release: Release) -> Result<()> {
         self.check()?;
         self.check_codec()?;
+        if self.expiry != Expiry::Never && !release.reads_times() {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: Larch {release} does not know rows that expire; leave the option expiry out, or open \
+                 the database without compat"
+            )));
+        }
         match self.compression {
             Compression::Zstd { .. } if !release.reads_zstd() => Err(Error::BadOptions(format!(
                 "compat {release}: Larch {release} does not read pages compressed by zstd; choose lz4, or open the database \
@@ -359,7 +377,8 @@ impl TableOptions {
 
     /// Whether files written with these options look the same as with `other`.
     pub(crate) fn writes_like(&self, other: &Self) -> bool {
-        *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
+        let (metadata, expiry) = (self.metadata.clone(), self.expiry.clone());
+        *self == Self { metadata, expiry, in_memory: self.in_memory, ..other.clone() }
     }
 
     /// The options for building a file with this filter that `compat` can read.
@@ -383,6 +402,7 @@ impl TableOptions {
     /// compression: bits 0-3 0 none, 1 LZ4, 2 zstd; the bits from 4 on its level, of zstd alone
     /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 12 bits, 2 of 20 bits;
     /// bit 4 whether the table is to be in memory | prefix bytes                                              varints
+    /// numbered fields, see Expiry
     /// ```
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let index = match self.index {
@@ -410,10 +430,26 @@ impl TableOptions {
             number(self.filters.upper) | number(self.filters.deepest) << 2 | u64::from(self.in_memory) << 4,
         );
         varint::put(out, self.filter_prefix_bytes.into());
+        self.expiry.encode(out);
     }
 
-    /// Takes encoded options off the front of `bytes`, whose checksum the caller has verified. An unknown value of
-    /// an option therefore means that a newer release wrote them.
+    /// Reads what [`TableOptions::encode`] writes, as [`TableOptions::decode`] does, to the end of `bytes`.
+    pub(crate) fn decode_whole(mut bytes: &[u8]) -> Result<Self, Unreadable> {
+        let mut options = Self::decode(&mut bytes)?;
+        while !bytes.is_empty() {
+            let field = Field::take(&mut bytes).ok_or("a field does not decode")?;
+            match Expiry::of_field(&field)? {
+                Some(expiry) if options.expiry == Expiry::Never => options.expiry = expiry,
+                Some(_) => return Err("the options say twice how rows expire".into()),
+                None => field.pass_over("option")?,
+            }
+        }
+        options.expiry.check().map_err(|error| Unreadable::Corrupt(error.to_string()))?;
+        Ok(options)
+    }
+
+    /// Takes encoded options without numbered fields off the front of `bytes`, whose checksum the caller has verified.
+    /// An unknown value of an option therefore means that a newer release wrote them.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;
@@ -448,6 +484,7 @@ impl TableOptions {
             filters: Filters { upper, deepest },
             filter_prefix_bytes: prefix_bytes.try_into().map_err(|_| malformed())?,
             in_memory: filters & 16 != 0,
+            expiry: Expiry::Never,
         };
         options.check().map_err(|error| Unreadable::Corrupt(error.to_string()))?;
         Ok(options)

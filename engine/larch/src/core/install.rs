@@ -132,6 +132,8 @@ impl Core {
         }
         self.env.opener.leftovers.note_edits(log.position());
         self.env.held.manifest.store(log.memory_bytes(), Ordering::Relaxed);
+        // A table that can be seen gives times to its rows, so that no row goes without one.
+        edits.iter().for_each(|edit| self.expiring.note(edit, &self.env.options.expiry_times));
         self.views.change(|view| {
             view.files = Arc::new(files);
             change(view);

@@ -232,7 +232,7 @@ impl LiveIndex {
         let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
         made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
             table: table.name.as_str().into(),
-            index: self.info().name.as_str().into(),
+            index: Some(self.info().name.as_str().into()),
             key: key.into(),
             why,
         })?;

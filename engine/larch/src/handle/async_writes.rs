@@ -25,20 +25,21 @@ use sst::{KeyRange, Version};
 use std::time::Duration;
 
 /// Commits `ops`, which write to `tables`, and returns when reads see them. Other tasks run while the write buffer
-/// has no room.
+/// has no room. If rows have to be read, a transaction with these `options` commits.
 ///
 /// # Errors
 ///
 /// Fails as [`Batch::submit`](crate::Batch::submit) does.
 pub(super) async fn submit_ops(
     handle: &Arc<DatabaseHandle>,
+    options: TransactionOptions,
     mut ops: BatchOps,
     tables: Vec<Arc<TableInfo>>,
 ) -> Result<Version> {
     let core = handle.core();
-    if !tables.iter().any(|table| core.indexes.has(table.id)) {
+    if !options.reads_rows(core, &ops, &tables) {
         if commit::is_large(core, (&ops).into()) {
-            return submit_in_thread(handle, ops, tables).await;
+            return submit_in_thread(handle, options, ops, tables).await;
         }
         let_others_go_first(core, &ops, &Reservation::default()).await;
         if let Ok(version) = outcome(commit::submit_async(core, &mut ops, &tables).await)? {
@@ -46,34 +47,35 @@ pub(super) async fn submit_ops(
         }
     }
     if ops.range_erases() > 0 {
-        return submit_in_thread(handle, ops, tables).await;
+        return submit_in_thread(handle, options, ops, tables).await;
     }
     let write = async |mut tx: Attempt| tx.write_all_async(&ops, &tables).await;
-    let ((), version) = transact_async(handle, &buffered(), write).await?;
+    let ((), version) = transact_async(handle, &options, write).await?;
     Ok(version)
 }
 
 /// Commits `ops`, which write to `tables`, on a new thread, because they read or write many pages.
 async fn submit_in_thread(
     handle: &Arc<DatabaseHandle>,
+    options: TransactionOptions,
     mut ops: BatchOps,
     tables: Vec<Arc<TableInfo>>,
 ) -> Result<Version> {
     let (threads, handle) = (handle.core().env.machine.threads.clone(), handle.clone());
     in_thread(&*threads, move || {
         let core = handle.core();
-        if !tables.iter().any(|table| core.indexes.has(table.id))
+        if !options.reads_rows(core, &ops, &tables)
             && let Ok(version) = outcome(commit::submit(core, &mut ops, &tables))?
         {
             return Ok(version);
         }
-        transact(&handle, &buffered(), |tx| tx.write_all(&ops, &tables)).map(|((), version)| version)
+        transact(&handle, &options, |tx| tx.write_all(&ops, &tables)).map(|((), version)| version)
     })
     .await?
 }
 
 /// Options of a transaction whose commit does not wait for a sync.
-fn buffered() -> TransactionOptions {
+pub(super) fn buffered() -> TransactionOptions {
     TransactionOptions::with_durability(Some(Durability::Buffered))
 }
 
@@ -81,7 +83,7 @@ impl Table {
     /// Commits `ops`, and waits until they are durable if the database has [`Durability::Synced`].
     async fn write_async(&self, ops: Result<BatchOps>) -> Result<()> {
         let handle = &self.inner().handle;
-        let version = submit_ops(handle, ops?, vec![self.identity().clone()]).await?;
+        let version = submit_ops(handle, buffered(), ops?, vec![self.identity().clone()]).await?;
         if handle.core().env.options.durability == Durability::Synced {
             Commit::new(handle.clone(), version).await?;
         }
@@ -110,7 +112,9 @@ impl Table {
     /// Fails as [`Table::insert`] does.
     pub fn insert_async(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> impl Future<Output = Result<()>> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        self.write_async(self.check_row(key, value).map(|()| ops(|ops| ops.put(self.id().0, key, value))))
+        let checked = self.check_row(key, value);
+        let until = checked.and_then(|()| times::of_row(self.core(), self.identity(), key, &[value]));
+        self.write_async(until.map(|until| ops(|ops| ops.put_until(self.id().0, key, value, until))))
     }
 
     /// Like [`Table::insert_until`], but as a future, see [`Table::insert_async`]. The first call in a database blocks
@@ -141,7 +145,9 @@ impl Table {
         parts: &[impl AsRef<[u8]>],
     ) -> impl Future<Output = Result<()>> {
         let key = key.as_ref();
-        self.write_async(self.check_parts(key, parts).map(|()| ops(|ops| ops.put_parts(self.id().0, key, parts))))
+        let checked = self.check_parts(key, parts);
+        let until = checked.and_then(|()| times::of_row(self.core(), self.identity(), key, parts));
+        self.write_async(until.map(|until| ops(|ops| ops.put_parts_until(self.id().0, key, parts, until))))
     }
 
     /// Like [`Table::merge`], but as a future, see [`Table::insert_async`].

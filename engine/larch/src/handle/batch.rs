@@ -1,6 +1,6 @@
 //! A batch: writes that are committed together. This module checks and collects the rows; `write/` commits them.
 
-use super::async_writes::submit_ops;
+use super::async_writes::{buffered, submit_ops};
 use super::attempts::transact;
 use super::commit::Commit;
 use super::expected::{Expected, Unmet};
@@ -18,8 +18,7 @@ use crate::view::value::Key;
 use crate::write::not_committed::{NotCommitted, outcome};
 use crate::write::{commit, limits, times};
 use os::sync::Arc;
-use sst::KeyRange;
-use sst::Version;
+use sst::{KeyRange, Until, Version};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -58,41 +57,70 @@ pub struct Batch {
     /// writes after it.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
+    /// Whether rows get only the times that the calls name.
+    own_times: bool,
 }
 
 impl Batch {
     pub(super) fn new(handle: &Arc<DatabaseHandle>) -> Self {
         let durability = handle.core().env.options.durability;
         let (ops, tables, conditions) = (BatchOps::new(), Vec::new(), Vec::new());
-        Self { handle: handle.clone(), ops, durability, tables, bad: None, left_out: 0, conditions }
+        let handle = handle.clone();
+        Self { handle, ops, durability, tables, bad: None, left_out: 0, conditions, own_times: false }
     }
 
     /// Whether a write or a condition for `table` can be added: `check` passes, and nothing failed before. Notes
     /// the first error in `bad`.
     fn is_right(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
-        if self.bad.is_none() {
-            self.bad = table.inner().check_handle(&self.handle).and_then(|()| check()).err();
+        self.found(table, check).is_some()
+    }
+
+    /// Like [`Batch::is_right`], for a check that finds something. Returns `None` if something failed.
+    fn found<T>(&mut self, table: &Table, check: impl FnOnce() -> Result<T>) -> Option<T> {
+        if self.bad.is_some() {
+            return None;
         }
-        self.bad.is_none()
+        let found = table.inner().check_handle(&self.handle).and_then(|()| check());
+        found.map_err(|error| self.bad = Some(error)).ok()
     }
 
     /// Like [`Batch::is_right`], for a write. Also notes the table, or counts the write as left out.
     fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
-        if !self.is_right(table, check) {
+        self.noted(table, check).is_some()
+    }
+
+    /// Like [`Batch::checked`], for a check that finds something.
+    fn noted<T>(&mut self, table: &Table, check: impl FnOnce() -> Result<T>) -> Option<T> {
+        let Some(found) = self.found(table, check) else {
             self.left_out += 1;
-            return false;
-        }
+            return None;
+        };
         if let Err(place) = self.tables.binary_search_by_key(&table.id(), |table| table.id) {
             self.tables.insert(place, table.identity().clone());
         }
-        true
+        Some(found)
+    }
+
+    /// Notes a put whose write names no time, and returns the time that the table gives to it.
+    fn given_time(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        parts: &[impl AsRef<[u8]>],
+        check: impl FnOnce() -> Result<()>,
+    ) -> Option<Option<Until>> {
+        let own_times = self.own_times;
+        self.noted(table, || {
+            check()?;
+            if own_times { Ok(None) } else { times::of_row(table.core(), table.identity(), key, parts) }
+        })
     }
 
     /// Sets `key` to `value`, see [`Table::insert`]. If the table cannot take the row, [`Batch::commit`] fails.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
-        if self.checked(table, || table.check_row(key, value)) {
-            self.ops.put(table.id().0, key, value);
+        if let Some(until) = self.given_time(table, key, &[value], || table.check_row(key, value)) {
+            self.ops.put_until(table.id().0, key, value, until);
         }
     }
 
@@ -124,8 +152,8 @@ impl Batch {
     /// [`Batch::commit`] fails.
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
         let key = key.as_ref();
-        if self.checked(table, || table.check_parts(key, parts)) {
-            self.ops.put_parts(table.id().0, key, parts);
+        if let Some(until) = self.given_time(table, key, parts, || table.check_parts(key, parts)) {
+            self.ops.put_parts_until(table.id().0, key, parts, until);
         }
     }
 
@@ -199,6 +227,14 @@ impl Batch {
         self
     }
 
+    /// Rows of the batch get only the times that the calls name, and not those that their
+    /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are. It has to be called
+    /// before the first write is added.
+    pub fn own_times(mut self) -> Self {
+        self.own_times = true;
+        self
+    }
+
     /// The number of writes that were added, including those that an error has kept out of the batch.
     pub fn len(&self) -> usize {
         self.ops.count() as usize + self.left_out
@@ -263,7 +299,7 @@ impl Batch {
 
     /// Commits a checked batch. If a table has indexes, a transaction first reads the rows that the writes replace.
     fn commit_valid(mut self) -> Result<Version> {
-        if !self.is_indexed()
+        if !self.reads_rows()
             && let Ok(version) =
                 outcome(commit::commit(self.handle.core(), self.ops.resolve(), &self.tables, self.durability))?
         {
@@ -284,14 +320,20 @@ impl Batch {
         if durability == Durability::Synced { commit.await } else { Ok(commit.version()) }
     }
 
-    /// Whether the batch writes to a table with an index.
-    fn is_indexed(&self) -> bool {
-        self.tables.iter().any(|table| self.handle.core().indexes.has(table.id))
+    /// Options of a transaction that commits the batch.
+    fn options(&self, durability: Durability) -> TransactionOptions {
+        let options = TransactionOptions::with_durability(Some(durability));
+        TransactionOptions { own_times: self.own_times, ..options }
+    }
+
+    /// Whether rows have to be read to commit the batch.
+    fn reads_rows(&self) -> bool {
+        self.options(self.durability).reads_rows(self.handle.core(), &self.ops, &self.tables)
     }
 
     #[cold]
     fn commit_indexed(&self, durability: Durability) -> Result<Version> {
-        let options = TransactionOptions::with_durability(Some(durability));
+        let options = self.options(durability);
         let ((), version) = transact(&self.handle, &options, |tx| tx.write_all(&self.ops, &self.tables))?;
         Ok(version)
     }
@@ -307,7 +349,7 @@ impl Batch {
         if let Some(error) = self.bad {
             return Err(error);
         }
-        let options = TransactionOptions::with_durability(Some(self.durability));
+        let options = self.options(self.durability);
         let (met, version) = transact(&self.handle, &options, |tx| {
             for (table, key, expected) in &self.conditions {
                 if !tx.has(table, key, expected)? {
@@ -348,7 +390,7 @@ impl Batch {
     /// reported by the returned handle, not by this call.
     pub fn submit(mut self) -> Result<Commit> {
         self.check()?;
-        if !self.is_indexed()
+        if !self.reads_rows()
             && let Ok(version) = outcome(commit::submit(self.handle.core(), &mut self.ops, &self.tables))?
         {
             return Ok(Commit::new(self.handle, version));
@@ -382,15 +424,17 @@ impl Batch {
     /// Fails as [`Batch::submit`] does.
     pub async fn submit_async(mut self) -> Result<Commit> {
         self.check()?;
-        let version = submit_ops(&self.handle, self.ops, self.tables).await?;
+        let options = TransactionOptions { own_times: self.own_times, ..buffered() };
+        let version = submit_ops(&self.handle, options, self.ops, self.tables).await?;
         Ok(Commit::new(self.handle, version))
     }
 
     /// Like [`Batch::submit`], but never waits. If the commit would have to wait, this returns the unchanged batch:
-    /// while commits are slowed down, while the write buffer or level 0 of a table is full, while another thread
-    /// uses the log, and while a transaction has reserved keys of the batch. It also returns a batch that takes
-    /// more than half of the write buffer, and one that writes to a table with indexes, because that commit reads
-    /// rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] do the work.
+    /// while commits are slowed down, while the write buffer or level 0 of a table is full, while another thread uses
+    /// the log, and while a transaction has reserved keys of the batch. It also returns a batch that takes more than
+    /// half of the write buffer, and one that writes to a table with indexes, or merges into a table that [gives
+    /// times](crate::TableOptions::expiry) to its rows, because that commit reads rows. In all these cases,
+    /// [`Batch::submit`] and [`Batch::submit_async`] do the work.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -413,7 +457,7 @@ impl Batch {
     pub fn try_submit(mut self) -> Result<Result<Commit, Self>> {
         self.check()?;
         let core = self.handle.core();
-        if self.ops.is_empty() || self.is_indexed() || commit::is_large(core, (&self.ops).into()) {
+        if self.ops.is_empty() || self.reads_rows() || commit::is_large(core, (&self.ops).into()) {
             return if self.ops.is_empty() { self.submit().map(Ok) } else { Ok(Err(self)) };
         }
         let reserved = &core.writes.reserved;
@@ -422,7 +466,7 @@ impl Batch {
         }
         match commit::try_submit(core, &mut self.ops, &self.tables) {
             Ok(Some(version)) => Ok(Ok(Commit::new(self.handle, version))),
-            // A conflict means that a table of the batch has got an index since the check of `is_indexed` above.
+            // A conflict means that a table of the batch has got an index since the check of `reads_rows` above.
             Ok(None) | Err(NotCommitted::Conflict(_) | NotCommitted::Later(_)) => Ok(Err(self)),
             Err(NotCommitted::Failed(error)) => Err(error),
         }

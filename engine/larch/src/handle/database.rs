@@ -12,6 +12,7 @@ use crate::base::bounds::IntoKeyRange;
 use crate::base::budget::Budget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{Event, EventHook};
+use crate::base::expiry::{ExpiryTime, ExpiryTimes};
 use crate::base::extractors::{Extractors, IndexKeys};
 use crate::base::operand::MergeFunction;
 use crate::base::options::{Durability, Follow, LevelOptions, Options, TableOptions};
@@ -415,6 +416,50 @@ impl Builder {
         make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static,
     ) -> Self {
         self.options.extractors = Extractors::new(make);
+        self
+    }
+
+    /// Registers the extractors that compute until when the rows of a table are there, for tables with
+    /// [`Expiry::By`](crate::options::Expiry::By). `make` gets the declaration of a table and returns its extractor, or
+    /// an error that says why there is none. It is called when the database is opened, and when a table is created or
+    /// altered.
+    ///
+    /// If `make` returns an error for a table, everything works but writes to this table of rows without a time of
+    /// their own: these fail with [`Error::NoExpiryTime`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use larch::options::{Expiry, ExpiryTime};
+    /// use larch::{Database, TableOptions};
+    /// use std::time::Duration;
+    ///
+    /// /// The first eight bytes of a value are seconds since 1970.
+    /// fn head(_key: &[u8], value: &[u8]) -> Result<Option<Duration>, String> {
+    ///     let head = value.first_chunk().ok_or("it has fewer than eight bytes")?;
+    ///     Ok(Some(Duration::from_secs(u64::from_be_bytes(*head))))
+    /// }
+    ///
+    /// let times = |declaration: &[u8]| match declaration {
+    ///     b"head" => Ok(Box::new(head) as Box<dyn ExpiryTime>),
+    ///     _ => Err("it is not `head`".to_owned()),
+    /// };
+    /// let db = Database::builder(&directory).expiry_times(times).open()?;
+    /// let expiry = Expiry::By(b"head".to_vec());
+    /// let sessions = db.table_with("sessions", TableOptions { expiry, ..TableOptions::default() })?;
+    /// sessions.insert("ada", 4_102_444_800_u64.to_be_bytes())?;
+    /// assert_eq!(sessions.until("ada")?, Some(Duration::from_secs(4_102_444_800)));
+    /// assert!(sessions.insert("bob", "short").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Neither `make` nor the extractors may use the database.
+    pub fn expiry_times(
+        mut self,
+        make: impl Fn(&[u8]) -> Result<Box<dyn ExpiryTime>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.expiry_times = ExpiryTimes::new(make);
         self
     }
 

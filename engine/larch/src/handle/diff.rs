@@ -188,8 +188,9 @@ impl Table {
 
     /// Makes the rows of `range` again what `snapshot` shows, in one commit, and returns the number of rows that it has
     /// changed. Rows that are as they were are not written, and files without changed rows are not read. Indexes change
-    /// with their rows. If others commit to a row that has to change, the work is retried, as in
-    /// [`Database::transact`](crate::Database::transact); a row that is as it was and that others change meanwhile stays as they leave it.
+    /// with their rows, and rows that expire have the times that they had. If others commit to a row that has to
+    /// change, the work is retried, as in [`Database::transact`](crate::Database::transact); a row that is as it was
+    /// and that others change meanwhile stays as they leave it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -211,7 +212,8 @@ impl Table {
     pub fn revert(&self, snapshot: &Snapshot, range: impl IntoKeyRange) -> Result<u64> {
         let range = bounds::owned(&range);
         // Nothing that it reads has to hold but the rows that it writes.
-        let options = TransactionOptions { isolation: Isolation::Snapshot, ..TransactionOptions::default() };
+        let (isolation, own_times) = (Isolation::Snapshot, true);
+        let options = TransactionOptions { isolation, own_times, ..TransactionOptions::default() };
         let handle = &self.inner().handle;
         let has_times = self.core().env.row_clock.has_times();
         let reverted = transact(handle, &options, |tx| {

@@ -183,6 +183,7 @@ fn fill(
         // No limit: `watch` can end the build, each attempt takes fewer rows than the one before, and after many
         // conflicts the keys of these rows are reserved.
         attempts: u32::MAX,
+        ..TransactionOptions::default()
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
     let keys_alone = PartList::nothing(table.options.groups.len().max(1));

@@ -155,9 +155,11 @@ impl Table {
     /// Changes the options with which the table is stored from now on. `change` gets the current options and edits
     /// them. It can change everything except the column groups. The change is durable when the call returns.
     ///
-    /// Existing files stay as they are and can still be read. New files get the new options, and compactions
-    /// rewrite the old files over time. To rewrite them all at once, call [`Table::compact`]. No table can be
-    /// altered while `change` runs, so it should return soon, and it must not use the database.
+    /// Existing files stay as they are and can still be read. New files get the new options, and compactions rewrite
+    /// the old files over time. To rewrite them all at once, call [`Table::compact`]. Another
+    /// [expiry](TableOptions::expiry) holds for rows that are written from then on, and not for those that are in a
+    /// batch or a transaction already. No table can be altered while `change` runs, so it should return soon, and it
+    /// must not use the database.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -318,11 +320,11 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::NotBuiltFiles`](crate::Error::NotBuiltFiles), [`Error::BadBuiltFiles`](crate::Error::BadBuiltFiles),
-    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles) or
-    /// [`Error::OtherGroups`](crate::Error::OtherGroups) if this table cannot use the files;
-    /// [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
+    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles) or [`Error::OtherGroups`](crate::Error::OtherGroups)
+    /// if this table cannot use the files; [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
     /// [`Error::BadOptions`](crate::Error::BadOptions) if the database is for an older release that cannot read the
-    /// files. Otherwise fails as [`Table::import`] and [`Import::finish`] do.
+    /// files, or if the table [gives times](TableOptions::expiry) to its rows and the files were built without this
+    /// option. Otherwise fails as [`Table::import`] and [`Import::finish`] do.
     pub fn ingest(&self, directories: &[impl AsRef<Path>], options: IngestOptions) -> Result<IngestReport> {
         self.ingest_with(directories, options, |_| {})
     }

@@ -19,6 +19,7 @@ use crate::base::{bounds, parts, row_clock};
 use crate::conflicts::recent::{Running, Tables};
 use crate::conflicts::reserved::Reservation;
 use crate::core::Core;
+use crate::core::expiring::RowTimes;
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::registry::{LiveIndex, TableIndexes};
 use crate::core::snapshots::PinnedVersion;
@@ -64,11 +65,15 @@ pub struct TransactionOptions {
     /// The most attempts that [`Database::transact_with`](crate::Database::transact_with) makes, at least one. The
     /// default is 100.
     pub attempts: u32,
+    /// Whether rows get only the times that the calls name, and not those that their
+    /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are. The default is
+    /// false.
+    pub own_times: bool,
 }
 
 impl Default for TransactionOptions {
     fn default() -> Self {
-        Self { isolation: Isolation::default(), durability: None, attempts: 100 }
+        Self { isolation: Isolation::default(), durability: None, attempts: 100, own_times: false }
     }
 }
 
@@ -76,6 +81,13 @@ impl TransactionOptions {
     /// The default options, but with this durability.
     pub(crate) fn with_durability(durability: Option<Durability>) -> Self {
         Self { durability, ..Self::default() }
+    }
+
+    /// Whether rows have to be read to commit `ops` to `tables`, so that a transaction does it: a table has an index,
+    /// or a merge goes to a table that gives times to its rows.
+    pub(super) fn reads_rows(&self, core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> bool {
+        let gives_times = !self.own_times && ops.has_merges();
+        tables.iter().any(|table| core.indexes.has(table.id) || gives_times && core.expiring.has(table.id))
     }
 }
 
@@ -128,6 +140,8 @@ pub struct Transaction {
     /// The keys that the transaction has reserved. Other commits to them wait for its end, but at most a tenth of a
     /// second.
     reservation: Reservation,
+    /// Whether rows get only the times that the calls name.
+    own_times: bool,
     /// Why the transaction can no longer be committed, if it cannot.
     failed: Option<Box<Error>>,
 }
@@ -223,7 +237,8 @@ impl Transaction {
         let work = Work::new(running, pin.version(), notes_reads, most_bytes as usize);
         let durability = options.durability.unwrap_or(core.env.options.durability);
         let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Savepoints::default());
-        Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation, failed: None })
+        let own_times = options.own_times;
+        Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation, own_times, failed: None })
     }
 
     /// The version that the transaction reads.
@@ -253,7 +268,8 @@ impl Transaction {
         let (key, value) = (key.as_ref(), value.as_ref());
         table.inner().check_handle(&self.handle)?;
         table.check_row(key, value)?;
-        self.write(table.identity(), Op::Put { key, value, until: None })
+        let until = self.given_time(table, key, &[value])?;
+        self.write(table.identity(), Op::Put { key, value, until })
     }
 
     /// Sets `key` to `value` until `until` in this transaction, see [`Table::insert_until`].
@@ -281,7 +297,11 @@ impl Transaction {
     ///
     /// Fails as [`Transaction::insert`] does, but with [`Error::PartCount`] instead of [`Error::Grouped`].
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
-        self.write_parts(table, key.as_ref(), parts, None)
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        table.check_parts(key, parts)?;
+        let until = self.given_time(table, key, parts)?;
+        self.write_parts(table, key, parts, until)
     }
 
     /// Sets `key` to a value in parts until `until` in this transaction, see [`Table::insert_parts_until`].
@@ -296,8 +316,16 @@ impl Transaction {
         parts: &[impl AsRef<[u8]>],
         until: Duration,
     ) -> Result<()> {
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        table.check_parts(key, parts)?;
         times::allow(self.handle.core())?;
-        self.write_parts(table, key.as_ref(), parts, Some(row_clock::until(until)))
+        self.write_parts(table, key, parts, Some(row_clock::until(until)))
+    }
+
+    /// The time that a row gets whose write names none.
+    fn given_time(&self, table: &Table, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<Option<Until>> {
+        if self.own_times { Ok(None) } else { times::of_row(self.handle.core(), table.identity(), key, parts) }
     }
 
     fn write_parts(
@@ -307,8 +335,6 @@ impl Transaction {
         parts: &[impl AsRef<[u8]>],
         until: Option<Until>,
     ) -> Result<()> {
-        table.inner().check_handle(&self.handle)?;
-        table.check_parts(key, parts)?;
         self.make_room()?;
         match self.handle.core().indexes.of(table.id()) {
             None => self.work.write_to(table.identity()).put_parts_until(table.id().0, key, parts, until),
@@ -321,8 +347,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes the value of `key` in this transaction, see [`Table::merge`]. This reads nothing, so it conflicts with no
-    /// other commit. Later reads of the transaction see the new value.
+    /// Changes the value of `key` in this transaction, see [`Table::merge`]. This reads nothing, so it conflicts with
+    /// no other commit, unless the table has indexes or gives times to its rows. Later reads of the transaction see the
+    /// new value.
     ///
     /// # Errors
     ///
@@ -399,10 +426,54 @@ impl Transaction {
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
         self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
-            None => self.work.write_to(table).push(table.id.0, op),
-            Some(indexes) => self.write_indexed((table, &indexes), op, None)?,
+            None => self.write_unindexed(table, op),
+            Some(indexes) => self.write_indexed((table, &indexes), op, None),
         }
+    }
+
+    /// Adds a write to a table without indexes. There is room for it.
+    fn write_unindexed(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
+        if let Op::Merge { key, operand } = op
+            && let Some(times) = self.times_of(table)
+        {
+            let (value, until) = self.merged(table, (key, operand), Some(&times))?;
+            self.work.write_to(table).put_until(table.id.0, key, &value, until);
+            return Ok(());
+        }
+        self.work.write_to(table).push(table.id.0, op);
         Ok(())
+    }
+
+    /// How `table` gives times to the rows that this transaction writes, if it does.
+    fn times_of(&self, table: &TableInfo) -> Option<RowTimes> {
+        if self.own_times { None } else { self.handle.core().expiring.of(table.id) }
+    }
+
+    /// The value of `key` after the merge, and the time until which it is there. The transaction depends on the value
+    /// before it.
+    fn merged(
+        &mut self,
+        table: &Arc<TableInfo>,
+        (key, operand): (&[u8], &[u8]),
+        times: Option<&RowTimes>,
+    ) -> Result<(Vec<u8>, Option<Until>)> {
+        let core = self.handle.core();
+        let handle = TableHandle::new(self.handle.clone(), table.clone());
+        let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole()).within(&self.work);
+        let is_there = |until: Option<Until>| until.is_none_or(|until| !core.env.row_clock.has_passed(until));
+        let old = reader.get_expired(key)?.filter(|(_, until)| is_there(*until));
+        let (old, until) = old.map_or((None, None), |(value, until)| (Some(value), until));
+        let value = operand::value_after(key, old.as_deref(), operand, &core.env.options.merge_functions)?;
+        limits::check_row(&core.env.options, table, key, &value)?;
+        let Some(times) = times else {
+            // The row stays there as long as it was.
+            return Ok((value, until));
+        };
+        let until = times.after_merge(&core.env.row_clock, table, (key, &value, until))?;
+        if until.is_some() {
+            times::allow(core)?;
+        }
+        Ok((value, until))
     }
 
     #[cold]
@@ -415,15 +486,8 @@ impl Transaction {
         match op {
             Op::Put { key, value, until } => self.indexed_writes().write(table, (key, Some(value), until), before),
             Op::Merge { key, operand } => {
-                let core = self.handle.core();
-                let handle = TableHandle::new(self.handle.clone(), table.0.clone());
-                let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole()).within(&self.work);
-                // The row stays there as long as it was.
-                let is_there = |until: Option<Until>| until.is_none_or(|until| !core.env.row_clock.has_passed(until));
-                let old = reader.get_expired(key)?.filter(|(_, until)| is_there(*until));
-                let (old, until) = old.map_or((None, None), |(value, until)| (Some(value), until));
-                let value = operand::value_after(key, old.as_deref(), operand, &core.env.options.merge_functions)?;
-                limits::check_row(&core.env.options, table.0, key, &value)?;
+                let times = self.times_of(table.0);
+                let (value, until) = self.merged(table.0, (key, operand), times.as_ref())?;
                 self.indexed_writes().write(table, (key, Some(&value), until), None)
             }
             Op::Erase { key } => self.indexed_writes().write(table, (key, None, None), before),
@@ -464,7 +528,8 @@ impl Transaction {
     /// Adds `ops`, which write to `tables` and which the caller has checked. If a table has indexes, this reads the
     /// rows that the operations replace, many at a time.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
-        if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
+        let options = TransactionOptions { own_times: self.own_times, ..TransactionOptions::default() };
+        if !options.reads_rows(self.handle.core(), ops, tables) {
             self.work.append(ops, tables);
             return Ok(());
         }
@@ -506,7 +571,7 @@ impl Transaction {
             self.make_room()?;
             let place = tables.iter().position(|table| table.id.0 == id).expect("the tables are those of the ops");
             match &indexed[place] {
-                None => self.work.write_to(&tables[place]).push(id, op),
+                None => self.write_unindexed(&tables[place], op)?,
                 Some(indexes) => self.write_indexed((&tables[place], indexes), op, before)?,
             }
         }

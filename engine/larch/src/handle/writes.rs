@@ -9,7 +9,7 @@ use crate::base::error::Result;
 use crate::base::operand::MergeOp;
 use crate::base::ops::{BatchOps, CommitOps, Op};
 use crate::write::not_committed::outcome;
-use crate::write::{commit, limits};
+use crate::write::{commit, limits, times};
 use os::sync::Arc;
 use sst::KeyRange;
 
@@ -96,10 +96,13 @@ impl Table {
     ///   [`Error::NoClosure`](crate::Error::NoClosure) if the extractor or the closure of an index is not
     ///   registered; [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if the write conflicts with other
     ///   commits 100 times; and the errors of [`Table::get`](crate::Reader::get), because the old row is read.
+    /// * If the table [gives times](crate::TableOptions::expiry) to its rows: [`Error::BadRow`](crate::Error::BadRow)
+    ///   if the extractor refuses the row; [`Error::NoExpiryTime`](crate::Error::NoExpiryTime) if it is not registered.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
-        self.write(Op::Put { key, value, until: None })
+        let until = times::of_row(self.core(), self.identity(), key, &[value])?;
+        self.write(Op::Put { key, value, until })
     }
 
     /// Sets `key` to a value in parts: one part for each [column group](crate::TableOptions::groups) of the table,
@@ -125,8 +128,9 @@ impl Table {
     pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
         self.check_parts(key, parts)?;
+        let until = times::of_row(self.core(), self.identity(), key, parts)?;
         let mut ops = BatchOps::new();
-        ops.put_parts(self.id().0, key, parts);
+        ops.put_parts_until(self.id().0, key, parts, until);
         self.write_batch(ops)
     }
 
@@ -152,7 +156,9 @@ impl Table {
     /// ```
     ///
     /// If the table has [indexes](Table::create_index), a transaction reads the value and inserts the new one, because
-    /// the index keys of both have to be known.
+    /// the index keys of both have to be known. It also does if the table [gives times](crate::TableOptions::expiry) to
+    /// its rows: a row that is there until a time keeps it, or gets the one that is computed from its new value; any
+    /// other row gets one.
     ///
     /// # Errors
     ///
@@ -163,6 +169,11 @@ impl Table {
     pub fn merge(&self, key: impl AsRef<[u8]>, op: MergeOp<'_>) -> Result<()> {
         let key = key.as_ref();
         self.check_merge(key, &op)?;
+        if self.core().expiring.has(self.id()) {
+            let mut ops = BatchOps::new();
+            ops.merge(self.id().0, key, &op.encode());
+            return self.write_indexed(&ops);
+        }
         self.write(Op::Merge { key, operand: &op.encode() })
     }
 
@@ -262,12 +273,13 @@ impl Table {
         for (key, value) in rows {
             let (key, value) = (key.as_ref(), value.as_ref());
             let checked = self.check_row(key, value);
+            let checked = checked.and_then(|()| times::of_row(self.core(), self.identity(), key, &[value]));
             let is_full = ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES;
             if !ops.is_empty() && (is_full || checked.is_err()) {
                 self.write_batch(std::mem::take(&mut ops))?;
             }
-            checked?;
-            ops.put(self.id().0, key, value);
+            let until = checked?;
+            ops.put_until(self.id().0, key, value, until);
         }
         self.write_batch(ops)
     }

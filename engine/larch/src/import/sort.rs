@@ -14,6 +14,7 @@ use crate::base::parts;
 use crate::base::table::LEVELS;
 use crate::base::watch::Watch;
 use crate::core::Core;
+use crate::core::expiring::RowTimes;
 use crate::core::handle::TableHandle;
 use crate::core::scratch::ScratchPlace;
 use crate::files::kept_files::KeptFiles;
@@ -28,7 +29,7 @@ use crate::manifest::new_files::NewFiles;
 use crate::manifest::{DbFile, Level, NewFile};
 use crate::write::limits;
 use os::sync::Arc;
-use sst::{KeyBounds, RowKind, Version};
+use sst::{KeyBounds, RowKind, Until, Version};
 use std::cmp::Ordering as Compared;
 
 /// At most this many runs are merged at once, because each run needs its share of the readahead.
@@ -46,6 +47,8 @@ pub struct RowSorter {
     runs_memory: Holding,
     state: SortPhase,
     user_bytes: u64,
+    /// How the table gives times to its rows, if it does. Then each value that is sorted begins with its time.
+    times: Option<RowTimes>,
     /// A buffer for a value that is joined from its parts, kept for its memory.
     joined: Vec<u8>,
     /// An error that has lost rows. No more rows can be added after it, and the whole sort fails.
@@ -106,14 +109,17 @@ struct Stream {
     key: Vec<u8>,
     value: Vec<u8>,
     waits: bool,
+    /// Whether each value begins with its time.
+    is_timed: bool,
 }
 
 impl RowSorter {
-    /// A sorter without rows.
-    pub fn new(table: &TableHandle) -> Self {
+    /// A sorter without rows. `times` says how the table gives times to its rows, if it does.
+    pub fn new(table: &TableHandle, times: Option<RowTimes>) -> Self {
         let runs_memory = table.core().env.held.imports.holding();
-        let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::default()));
-        Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, failed: None }
+        let stream = Stream { is_timed: times.is_some(), ..Stream::default() };
+        let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::new(stream)));
+        Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, times, joined, failed: None }
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -130,7 +136,7 @@ impl RowSorter {
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
-        self.take(key, value)
+        if self.times.is_some() { self.take_joined(key, &[value]) } else { self.take(key, value) }
     }
 
     /// Adds a row with a value in parts. There must be one part for each column group of the table.
@@ -142,8 +148,19 @@ impl RowSorter {
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
+        self.take_joined(key, parts)
+    }
+
+    /// Takes a row with a value in parts, and gives it its time, if the table gives times.
+    fn take_joined(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        let time = self.times.as_ref().map(|times| {
+            let clock = &self.core().env.row_clock;
+            times.of_row(clock, &self.table.identity, key, &|part| parts.get(part).map(AsRef::as_ref))
+        });
+        let time = time.transpose()?;
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
+        joined.extend(time.iter().flat_map(|time| time.map_or([0; Until::BYTES], Until::to_bytes)));
         parts::encode(parts, &mut joined);
         let outcome = self.take(key, &joined);
         self.joined = joined;
@@ -194,7 +211,7 @@ impl RowSorter {
         let stream = std::mem::take(stream);
         let budget = self.core().env.options.write_buffer_bytes;
         let memory = self.core().env.held.imports.holding();
-        self.state = SortPhase::Sorting(SortBuffer::new(budget, memory));
+        self.state = SortPhase::Sorting(SortBuffer::new(budget, memory, self.times.is_some()));
         let run = stream.finish()?;
         self.add_runs(run);
         Ok(())
@@ -355,13 +372,12 @@ impl Stream {
 
     /// Adds a row whose key is greater than the last key.
     fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
-        let outputs = self
-            .outputs
-            .get_or_insert_with(|| RunWriter::new(table, final_file_bytes(&table.core().env.options.levels)));
+        let bytes = || final_file_bytes(&table.core().env.options.levels);
+        let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, bytes(), self.is_timed));
         if self.waits {
             outputs.add(&self.key, &self.value)?;
         }
-        self.waits = !outputs.outputs.try_add(key, RUN_VERSION, value)?;
+        self.waits = self.is_timed || !outputs.outputs.try_add(key, RUN_VERSION, value)?;
         if self.waits {
             self.wait(key, value);
         }
@@ -404,18 +420,26 @@ const RUN_VERSION: Version = Version(0);
 struct RunWriter {
     outputs: Outputs,
     core: Arc<Core>,
+    /// Whether each value begins with its time.
+    is_timed: bool,
 }
 
 impl RunWriter {
-    fn new(table: &TableHandle, file_bytes: u64) -> Self {
+    fn new(table: &TableHandle, file_bytes: u64, is_timed: bool) -> Self {
         let core = table.core().clone();
         // The run has no erases, and most of its files go to the deepest level, so they are written like files there.
         let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
-        Self { outputs, core }
+        Self { outputs, core, is_timed }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.outputs.add_joined(key, RUN_VERSION, (RowKind::Put, None), value)
+        if !self.is_timed {
+            return self.outputs.add_joined(key, RUN_VERSION, (RowKind::Put, None), value);
+        }
+        let (time, value) = value.split_first_chunk().expect("the sorter has put a time before each value");
+        let until = Until::of_bytes(*time);
+        let kind = if until.is_some() { RowKind::PutUntil } else { RowKind::Put };
+        self.outputs.add_joined(key, RUN_VERSION, (kind, until), value)
     }
 
     fn finish(self) -> Result<SortedRun> {
@@ -436,6 +460,8 @@ struct SortBuffer {
     rows: Vec<SortRow>,
     /// The memory of `arena` and `rows`.
     memory: Holding,
+    /// Whether each value begins with its time.
+    is_timed: bool,
 }
 
 /// The position of a row in the arena.
@@ -451,9 +477,9 @@ struct SortRow {
 impl SortBuffer {
     /// The rows may take only three quarters of the write buffer, because a vector that grows has its old and its new
     /// memory for a moment.
-    fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
+    fn new(write_buffer_bytes: u64, memory: Holding, is_timed: bool) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
-        Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
+        Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory, is_timed }
     }
 
     fn is_empty(&self) -> bool {
@@ -485,8 +511,8 @@ impl SortBuffer {
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });
-        let RunWriter { outputs, core } = RunWriter::new(table, u64::MAX);
-        let mut outputs = RunWriter { outputs: outputs.at(&scratch.place), core };
+        let RunWriter { outputs, core, is_timed } = RunWriter::new(table, u64::MAX, self.is_timed);
+        let mut outputs = RunWriter { outputs: outputs.at(&scratch.place), core, is_timed };
         let mut last: Option<&[u8]> = None;
         for row in &self.rows {
             let key = key(row);

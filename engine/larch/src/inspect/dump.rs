@@ -2,6 +2,7 @@
 //! how an SST is printed.
 
 use crate::base::error::{Error, Result};
+use crate::base::expiry::Expiry;
 use crate::base::operand;
 use crate::base::ops::Op;
 use crate::base::options::TableOptions;
@@ -253,9 +254,14 @@ fn shown(options: &TableOptions) -> String {
         bytes => format!(" with prefixes of {bytes}"),
     };
     let memory = if options.in_memory { " in memory" } else { "" };
+    let expiry = match &options.expiry {
+        Expiry::Never => String::new(),
+        Expiry::After(time) => format!(" expiry after {time:?}"),
+        Expiry::By(declaration) => format!(" expiry by {}", declaration.escape_ascii()),
+    };
     let text = format!(
         "page {page_bytes} node {node_bytes} index {index:?} compression {compression:?} \
-         filters {filters}{prefix}{memory} metadata {metadata} bytes"
+         filters {filters}{prefix}{memory}{expiry} metadata {metadata} bytes"
     );
     if groups.is_empty() { text } else { format!("{text} groups {}", groups.join(" ")) }
 }

@@ -618,12 +618,7 @@ fn encode_options(out: &mut Vec<u8>, options: &TableOptions) {
 fn take_options(bytes: &mut &[u8], framing: Framing) -> Result<TableOptions, Unreadable> {
     match framing {
         Framing::Plain => TableOptions::decode(bytes),
-        Framing::Fields => {
-            let mut options = varint::take_bytes(bytes).ok_or_else(malformed)?;
-            let decoded = TableOptions::decode(&mut options)?;
-            field::pass_over_all(options, "option")?;
-            Ok(decoded)
-        }
+        Framing::Fields => TableOptions::decode_whole(varint::take_bytes(bytes).ok_or_else(malformed)?),
     }
 }
 
@@ -671,6 +666,7 @@ fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::expiry::Expiry;
 
     fn slice() -> Slice {
         Slice { rows: RowRanges::new([5..10, 20..1020]), bounds: KeyBounds::cut(b"a", b"c"), bytes: 300 }
@@ -811,11 +807,21 @@ mod tests {
         let mut bytes = Vec::new();
         Edit::WrittenFor("0.1".to_owned()).encode(&mut bytes);
         assert_eq!(bytes, b"\x80\x030.1");
+        let alter = |expiry| Edit::AlterTable {
+            id: table,
+            since: 0,
+            options: TableOptions { expiry, ..TableOptions::default() },
+        };
         let (retention, from) = (Retention::Everything, Version(300));
         let unsure = Edit::Retain(Some(Retained { retention, from, is_sure: false }));
         for (edit, fields) in [
             (index(IndexState::Ready), "10 15 09 01 03 0169 0164 0d 808001 808001 00 00 00 00 00 06 00"),
             (since(Version(300)), "10 19 09 01 03 0169 0164 0d 808001 808001 00 00 00 00 00 06 00 01 02 ac02"),
+            (
+                alter(Expiry::After(Duration::from_secs(90))),
+                "0c 14 01 00 11 808001 808001 00 00 00 00 00 06 00 01 02 5a00",
+            ),
+            (alter(Expiry::By(b"d".to_vec())), "0c 13 01 00 10 808001 808001 00 00 00 00 00 06 00 02 01 64"),
             (Edit::AlterIndex { id: TableId(9), table, state: IndexState::Building }, "11 03 09 01 00"),
             (Edit::Keep(Kept::new("a", Version(300), 5)), "12 05 ac02 05 0161"),
             (Edit::Forget("a".to_owned()), "13 02 0161"),
@@ -925,7 +931,12 @@ mod tests {
             Edit::Epoch(3),
             Edit::Table { id: table, name: "users".to_owned(), options: TableOptions::default() },
             Edit::Table { id: table, name: "people".to_owned(), options: split.clone() },
-            Edit::AlterTable { id: table, since: u64::MAX, options: split },
+            Edit::AlterTable { id: table, since: u64::MAX, options: split.clone() },
+            Edit::AlterTable {
+                id: table,
+                since: 0,
+                options: TableOptions { expiry: Expiry::By(b"d".to_vec()), ..split },
+            },
             Edit::AddFile(NewFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta }),
             Edit::RemoveFile { table, level: 0, number: 299 },
             Edit::ShareFile { table, level: 6, number: 300, to: TableId(8) },

@@ -12,6 +12,7 @@ use super::table_pasts::{Past, TablePasts};
 use super::tables::Tables;
 use super::times::Times;
 use crate::base::error::{Error, Result};
+use crate::base::expiry::Expiry;
 use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::options::TableOptions;
 use crate::base::release::{Format, Release};
@@ -461,6 +462,14 @@ impl FileSet {
             return Err(Error::BadOptions(format!(
                 "compat {release}: rows of the database expire, and Larch {release} does not know such rows; open the \
                  database without compat"
+            )));
+        }
+        let gives_times = |table: &&TableFiles| table.info.options.expiry != Expiry::Never;
+        if let Some(table) = self.tables.values().find(gives_times).filter(|_| !release.reads_times()) {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: table {} gives times to its rows (expiry), and Larch {release} does not know such \
+                 rows; open the database without compat",
+                table.info.name
             )));
         }
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {

@@ -1,4 +1,5 @@
-//! Options that are seldom needed: levels, filters, the index of a file, and which releases can read the files.
+//! Options that are seldom needed: levels, filters, the index of a file, when rows expire, and which releases can read
+//! the files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,6 +13,7 @@
 //! # }
 //! ```
 
+pub use crate::base::expiry::{Expiry, ExpiryTime};
 pub use crate::base::options::{Filters, LevelOptions};
 pub use crate::base::release::Release;
 pub use sst::{FilterKind, PageIndexKind};

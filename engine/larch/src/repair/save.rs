@@ -5,7 +5,9 @@ use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
 use super::salvage::{Salvage, Salvaged, SalvagedRow};
 use crate::base::error::{Error, Result};
+use crate::base::expiry::Expiry;
 use crate::base::operand::{self, Collected, MergeFunctions, Merged};
+use crate::base::options::TableOptions;
 use crate::base::parts::Slices;
 use crate::base::row_clock;
 use crate::base::watch::Watch;
@@ -59,7 +61,9 @@ pub fn save_table(
     report: &mut RepairReport,
     watch: &Watch<'_>,
 ) -> Result<()> {
-    let table = db.table_with(&damaged.name, damaged.options.clone())?;
+    // The rows have the times that they had, so the new table begins to give times when it has them all.
+    let options = TableOptions { expiry: Expiry::Never, ..damaged.options.clone() };
+    let table = db.table_with(&damaged.name, options)?;
     let groups = damaged.options.groups.len().max(1);
     let mut erases: Vec<RangeErase> = Vec::new();
     let mut sources: Vec<RowSource<'_>> = Vec::new();
@@ -145,6 +149,7 @@ pub fn save_table(
         ops.into_iter().try_for_each(|op| table.merge(&key, op))?;
         report.rows += 1;
     }
+    table.alter(|options| options.expiry = damaged.options.expiry.clone())?;
     for rows in sources {
         if let RowSource::File(salvage) = rows {
             let name = &damaged.name;

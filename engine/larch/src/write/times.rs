@@ -1,12 +1,40 @@
-//! Makes sure that the log can take rows with times, before the first of them is written. This module does not know
-//! which rows have times.
+//! Gives times to the rows of tables whose option says so, and makes sure that the log can take rows with times, before
+//! the first of them is written. This module does not know how rows are committed.
 //!
 //! A log whose header does not announce such rows must not have any, because a release that does not know them would
 //! take the log for damaged. So the first row with a time ends the current log, and all later logs announce them.
 
 use super::room::rotate;
 use crate::base::error::{Error, Result};
+use crate::base::table::TableInfo;
+use crate::core::expiring::RowTimes;
 use crate::core::{Core, StopOnPanic};
+use sst::Until;
+
+/// The time that `table` gives to a row that is written without one; `None` if the row does not expire.
+///
+/// # Errors
+///
+/// The errors of [`RowTimes::of_row`] and of [`allow`], in a table that gives times.
+#[inline]
+pub fn of_row(core: &Core, table: &TableInfo, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<Option<Until>> {
+    match core.expiring.of(table.id) {
+        None => Ok(None),
+        Some(times) => given(core, &times, table, key, parts),
+    }
+}
+
+#[cold]
+fn given(
+    core: &Core,
+    times: &RowTimes,
+    table: &TableInfo,
+    key: &[u8],
+    parts: &[impl AsRef<[u8]>],
+) -> Result<Option<Until>> {
+    let until = times.of_row(&core.env.row_clock, table, key, &|part| parts.get(part).map(AsRef::as_ref))?;
+    until.map(|until| allow(core).map(|()| until)).transpose()
+}
 
 /// Lets the log take rows with times from now on.
 ///

@@ -8,6 +8,7 @@
 
 mod command;
 mod compared;
+mod expiry;
 mod failures;
 mod pages;
 mod plans;

@@ -73,10 +73,30 @@ fn filters_come_back_and_have_names() {
 }
 
 #[test]
-fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
+fn the_times_of_rows_come_back_and_a_later_option_is_refused_by_name() {
+    let expiries = [Expiry::Never, Expiry::After(std::time::Duration::from_millis(1500)), Expiry::By(b"d".to_vec())];
+    for expiry in expiries {
+        let options = TableOptions { expiry, ..TableOptions::default() };
+        let mut bytes = Vec::new();
+        options.encode(&mut bytes);
+        assert_eq!(TableOptions::decode_whole(&bytes), Ok(options.clone()));
+        let optional = [&bytes[..], &[130, 1, 7]].concat();
+        assert_eq!(TableOptions::decode_whole(&optional), Ok(options.clone()));
+        let required = [&bytes[..], &[3, 1, 7]].concat();
+        assert_eq!(TableOptions::decode_whole(&required), Err(Unreadable::Newer("option 3".to_owned())));
+        let twice = [&bytes[..], &[2, 1, 7, 2, 1, 7]].concat();
+        assert!(matches!(TableOptions::decode_whole(&twice), Err(Unreadable::Corrupt(_))));
+        let nothing = [&bytes[..], &[2, 0]].concat();
+        assert!(matches!(TableOptions::decode_whole(&nothing), Err(Unreadable::Corrupt(_))));
+    }
+}
+
+#[test]
+fn metadata_times_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     let usual = TableOptions::default();
     assert!(usual.writes_like(&TableOptions { in_memory: true, ..usual.clone() }));
     assert!(usual.writes_like(&TableOptions { metadata: b"m".to_vec(), ..usual.clone() }));
+    assert!(usual.writes_like(&TableOptions { expiry: Expiry::By(b"d".to_vec()), ..usual.clone() }));
     for other in [
         TableOptions { page_bytes: 512, ..usual.clone() },
         TableOptions { node_bytes: 512, ..usual.clone() },

@@ -1,6 +1,8 @@
 //! Tests that a row that has expired is gone from every read, whatever the clock of the machine does, and that its
 //! space is given back.
 
+mod option;
+
 use super::*;
 use crate::index::{IndexKeys, IndexOptions};
 use crate::past::{ChangeKind, Retention};
@@ -54,7 +56,7 @@ impl World {
     fn builder(&mut self) -> Builder {
         self.opened += 1;
         let machine = Machine { clock: self.clock.clone(), ..Machine::simulated_on(self.disk.clone(), self.opened) };
-        Database::builder("db").machine(machine).extractors(|_| Ok(Box::new(WholeValue)))
+        Database::builder("db").machine(machine).extractors(|_| Ok(Box::new(WholeValue))).expiry_times(option::times)
     }
 
     fn open(&mut self) -> (Database, Table) {

@@ -7,6 +7,7 @@ use crate::base::options::{Options, TableOptions};
 use crate::base::table::{TableId, TableInfo};
 use crate::base::watch::{GoOn, Progress, Watch};
 use crate::core::Core;
+use crate::core::expiring::RowTimes;
 use crate::core::files_only::open_empty;
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::files::copied_file::read_file;
@@ -44,22 +45,25 @@ impl FileBuilder {
         let core = open_empty(machine, directory.to_owned(), options)?;
         let name = format!("of {}", directory.display());
         let info = TableInfo { id: TableId::ELSEWHERE, name, options: table, since: 0, index: None };
+        let times = RowTimes::of(&info.options.expiry, &core.env.options.expiry_times);
         let table = TableHandle::new(DatabaseHandle::new(core), Arc::new(info));
-        Ok(Self { sorter: RowSorter::new(&table), table, new })
+        Ok(Self { sorter: RowSorter::new(&table, times), table, new })
     }
 
     fn core(&self) -> &Arc<Core> {
         self.table.core()
     }
 
-    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
-    /// the later row replaces the earlier one.
+    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key, the
+    /// later row replaces the earlier one. If the options [give times](TableOptions::expiry) to rows, the row gets one,
+    /// which counts from this call.
     ///
     /// # Errors
     ///
     /// [`Error::Grouped`] if the options split values into column groups; [`Error::KeyTooLong`] or
-    /// [`Error::ValueTooLong`] if the key or the value is too long; an error if a file cannot be written. After a
-    /// disk error, drop the builder.
+    /// [`Error::ValueTooLong`] if the key or the value is too long; [`Error::BadRow`] or [`Error::NoExpiryTime`] if the
+    /// options give times and the row can have none; an error if a file cannot be written. After a disk error, drop the
+    /// builder.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }

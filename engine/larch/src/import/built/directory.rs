@@ -61,6 +61,11 @@ impl BuiltFiles {
         &self.list.options
     }
 
+    /// Whether some row has a time until which it is there.
+    pub(crate) fn has_times(&self) -> bool {
+        self.list.files.iter().any(|file| file.meta.expiry.is_some())
+    }
+
     /// The number of files.
     pub fn files(&self) -> u64 {
         self.list.files.len() as u64

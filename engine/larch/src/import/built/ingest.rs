@@ -14,6 +14,7 @@ use super::directory::BuiltFiles;
 use super::list::BuiltFile;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
+use crate::base::expiry::Expiry;
 use crate::base::release::{Format, Release};
 use crate::base::table::TableInfo;
 use crate::base::watch::Watch;
@@ -25,6 +26,7 @@ use crate::import::sort::SortedRun;
 use crate::import::take_in::take_in;
 use crate::inspect::check::check_file;
 use crate::write::define::note_other_options;
+use crate::write::times;
 use os::Access;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
@@ -87,7 +89,7 @@ pub fn ingest(
     for directory in directories {
         watch.check()?;
         let shard = BuiltFiles::read(&**disk, directory)?;
-        check_fit(core.env.options.compat, &table.identity, &shard)?;
+        check_fit(core.env.options.compat, &table.info(), &shard)?;
         shard.check_files(&**disk)?;
         shards.push(shard);
     }
@@ -106,6 +108,9 @@ pub fn ingest(
     }
     if report.files > 0 {
         core.writes.reserve.fill()?;
+    }
+    if shards.iter().any(BuiltFiles::has_times) {
+        times::allow(core)?;
     }
     let mut runs = Vec::new();
     for shard in &shards {
@@ -140,6 +145,15 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
         return Err(Error::OtherGroups { directory, built, table, groups });
     }
     shard.options().check_codec()?;
+    let (theirs, ours) = (&shard.options().expiry, &table.options.expiry);
+    if *ours != Expiry::Never && theirs != ours {
+        return Err(Error::BadOptions(format!(
+            "table {} gives times to its rows (expiry {ours:?}), and the files in {} were built without them (expiry \
+             {theirs:?}); build the files with the same option expiry, import the rows, or alter the table",
+            table.name,
+            shard.directory.display()
+        )));
+    }
     let known = release.features(Format::Sst);
     for file in &shard.list.files {
         let unknown = file.meta.features() & features::REQUIRED & !known;

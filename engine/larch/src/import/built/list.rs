@@ -97,9 +97,8 @@ impl BuiltList {
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (id, mut left) = unseal(bytes, MAGIC, 0, "list of built files")?;
         let head = take_head(&mut left).ok_or("it does not decode")?;
-        let (compat, mut options, count) = head;
-        let table = TableOptions::decode(&mut options)?;
-        field::pass_over_all(options, "option")?;
+        let (compat, options, count) = head;
+        let table = TableOptions::decode_whole(options)?;
         let mut files = Vec::new();
         for _ in 0..count {
             let (number, checksum, mut bytes) = take_file(&mut left).ok_or("a file in it does not decode")?;
