@@ -45,12 +45,7 @@ pub struct BackupReport {
 ///
 /// The errors of [`Database::backup`](crate::Database::backup), or [`Error::Cancelled`] if `watch` has ended the
 /// work.
-pub fn backup(
-    core: &Arc<Core>,
-    mut store: Store,
-    when: Option<&AsOf>,
-    watch: &Watch<'_>,
-) -> Result<BackupReport> {
+pub fn backup(core: &Arc<Core>, mut store: Store, when: Option<&AsOf>, watch: &Watch<'_>) -> Result<BackupReport> {
     core.env.check_origin()?;
     check_outside(&*store.disk, &store.directory)?;
     let lock = store.lock()?;
