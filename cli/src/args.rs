@@ -2232,6 +2232,9 @@ pub struct CloneTable {
     pub table: String,
     /// Name of the second table
     pub new: String,
+    /// Clone the table as it was: a name, a version or a time as for --at of `get`; files with newer rows are written again
+    #[arg(long, value_name = "NAME|VERSION|TIME")]
+    pub at: Option<String>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

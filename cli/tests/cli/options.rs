@@ -348,6 +348,11 @@ const TRIED: &[(&str, &str, &str)] = &[
         "larch alter db bare --filter-prefix 1 && larch tables db bare",
     ),
     ("alter --json", "larch alter db t --filter-prefix 1 --json", ""),
+    (
+        "clone --at",
+        "larch clone db raw new --at before > said && larch scan db new",
+        "larch clone db raw new > said && larch scan db new",
+    ),
     ("clone --json", "larch clone db t new --json", ""),
     ("split-off --json", "larch split-off db t 0200 new --json", ""),
     (

@@ -100,6 +100,8 @@ fn a_copy_of_a_version_differs_from_its_database_by_what_came_later() {
     session.run(&["clone", "db", "t", "trial"]).ok();
     session.run(&["put", "db", "trial", "z", "0"]).ok();
     assert_eq!(session.run(&["diff", "db", "t", "--with-table", "trial"]).ok(), "+\tz\t0\n");
+    session.run(&["clone", "db", "t", "of then", "--at", "then"]).ok();
+    assert_eq!(session.run(&["diff", "db", "of then", "--with", "copy", "--with-table", "t"]).ok(), "");
     session.run(&["backup", "db", "kept", "--at", "then"]).ok();
     session.run(&["restore", "kept", "again"]).ok();
     assert_eq!(session.run(&["diff", "copy", "t", "--with", "again"]).ok(), "");

@@ -418,3 +418,24 @@ fn files_without_newer_rows_are_shared() {
         "the newer file is left out"
     );
 }
+
+#[test]
+fn a_row_that_had_expired_does_not_come_back_in_a_copy_under_an_earlier_clock() {
+    let (machine, disk) = Machine::simulated(10);
+    let db = open(&machine, HERE, false);
+    let [plain, _] = tables(&db);
+    plain.insert("a", "older").expect("it is taken");
+    let until = db.clock() + Duration::from_millis(100);
+    plain.insert_until("a", "newer", until).expect("it is taken");
+    db.keep("then").expect("the name is new");
+    plain.insert("b", "later").expect("it is taken");
+    machine.clock.sleep(Duration::from_secs(1));
+    // It drops the expired row, and says so in the manifest.
+    db.compact().expect("the disk works");
+    db.checkpoint_at("copy", "then").expect("the disk works");
+    let other = Machine::simulated_on(disk, 11);
+    assert!(other.clock.wall() < until, "its clock is behind");
+    let copy = open(&other, "copy", false);
+    assert!(copy.clock() >= until);
+    assert_eq!(rows(&tables(&copy)[0]), Rows::new());
+}

@@ -53,6 +53,17 @@ fn run(seed: u64, groups: &[&str]) {
             14..16 => db.flush().expect("the disk works"),
             16 => db.compact().expect("the disk works"),
             17 => db.compact_due().expect("the disk works"),
+            18 if random.random_bool(0.3) => {
+                let past = &snapshots[random.random_range(0..snapshots.len())];
+                let clone = table.clone_at(&format!("clone {step}"), past).expect("the name is new");
+                let all = (&b""[..], &b"x"[..]);
+                for is_compacted in [false, true] {
+                    let case = format!("seed {seed}, step {step}, compacted: {is_compacted}");
+                    assert_eq!(rows(&clone, &db.snapshot(), all), rows(&table, past, all), "{case}");
+                    assert_eq!(beside((&table, past), (&clone, &db.snapshot()), all), [], "{case}");
+                    clone.compact().expect("the disk works");
+                }
+            }
             18 => {
                 let past = &snapshots[random.random_range(0..snapshots.len())];
                 let (low, high) = (low.as_slice().min(&high), high.as_slice().max(&low));
@@ -323,4 +334,51 @@ fn a_diff_refuses_snapshots_of_the_other_database_and_tables_with_other_groups()
     assert!(matches!(table.diff_with(&a, &other, &a, ..), Err(crate::Error::ForeignTable(_))));
     assert!(matches!(table.diff_with(&a, &grouped, &b, ..), Err(crate::Error::BadOptions(_))));
     assert_eq!(table.diff_with(&a, &other, &b, ..).expect("both are there").count(), 0);
+}
+
+/// Calls `work` and a flush, and returns the bytes of the files that are new then.
+fn bytes_written(db: &Database, work: impl FnOnce()) -> u64 {
+    let before: std::collections::BTreeMap<String, u64> = db.sst_files().into_iter().collect();
+    work();
+    db.flush().expect("the disk works");
+    db.sst_files().into_iter().filter(|(name, _)| !before.contains_key(name)).map(|(_, bytes)| bytes).sum()
+}
+
+#[test]
+fn going_back_writes_no_file_that_has_only_older_or_only_newer_rows() {
+    let (machine, _) = Machine::simulated(1);
+    let (db, table) = large(&machine, "db", 1);
+    let large: u64 = db.sst_files().iter().map(|(_, bytes)| bytes).sum();
+    let then = db.snapshot();
+    (0..10).for_each(|row| table.insert(format!("{:06}", row * 1_777), "other").expect("it is taken"));
+    db.flush().expect("the disk works");
+    let clone = |name: &str| {
+        bytes_written(&db, || {
+            let clone = table.clone_at(name, &then).expect("the name is new");
+            assert_eq!(clone.count_exact(..).expect("the disk works"), 20_000);
+            let differences = clone.diff_with(&db.snapshot(), &table, &db.snapshot(), ..).expect("they have no groups");
+            assert_eq!(differences.count(), 10);
+        })
+    };
+    assert_eq!(clone("apart"), 0);
+    db.compact().expect("the disk works");
+    let mixed = clone("mixed");
+    assert!((1..=large + (64 << 10)).contains(&mixed), "one file was mixed, of {large} bytes: {mixed}");
+    let reverted = bytes_written(&db, || assert_eq!(table.revert(&then, ..).expect("nobody else writes"), 10));
+    println!("{large} bytes in all, {mixed} for a clone after a compaction, {reverted} for a revert");
+    assert!((1..=32 << 10).contains(&reverted), "{reverted} bytes for 10 rows, of {large}");
+}
+
+#[test]
+fn a_clone_of_an_older_version_is_refused_as_each_clone_is() {
+    let db = Database::builder("db").machine(Machine::simulated(1).0).open().expect("the disk works");
+    let other = Database::builder("db").machine(Machine::simulated(2).0).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let then = db.snapshot();
+    assert!(matches!(table.clone_at("u", &other.snapshot()), Err(crate::Error::ForeignTable(_))));
+    assert!(matches!(table.clone_at("t", &then), Err(crate::Error::TableExists(_))));
+    table.index_by("by", |_, value, emit| emit(value)).expect("the disk works");
+    assert!(matches!(table.clone_at("u", &then), Err(crate::Error::HasIndexes { .. })));
+    table.insert("a", "1").expect("commits go on");
+    assert_eq!(db.tables(), ["t"]);
 }
