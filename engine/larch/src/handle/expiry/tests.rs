@@ -479,7 +479,8 @@ fn a_follower_shows_what_expires_and_is_never_behind_what_the_writer_has_dropped
     let until = in_millis(&db, 1000);
     table.insert_until("a", "1", until).expect("it is taken");
     // Its clock is a minute behind.
-    let clock = Jumping { steady: world.clock.steady.clone(), ahead: AtomicI64::new(-60_000) };
+    let [ahead, looks] = [-60_000, -1].map(AtomicI64::new);
+    let clock = Jumping { steady: world.clock.steady.clone(), ahead, looks };
     let machine = Machine { clock: Arc::new(clock), ..Machine::simulated_on(world.disk.clone(), 99) };
     let follower = Database::builder("db").machine(machine).follow(crate::Follow::Commits).open().expect("it opens");
     let its = follower.existing_table("t").expect("it reads").expect("it is there");
