@@ -1147,8 +1147,8 @@ pub struct Checkpoint {
     /// Directory of the copy, which does not exist yet or is empty
     #[arg(value_parser = local)]
     pub dest: PathBuf,
-    /// Copy the database as it was: the name that `keep` gave to a version, the number of a version that is kept, a time,
-    /// or how long ago; files with newer rows are written again
+    /// Copy the database as it was: the name that `keep` gave to a version, the number of a version that is kept, a
+    /// time, or how long ago; files with newer rows are written again
     #[arg(long, value_name = "NAME|VERSION|TIME")]
     pub at: Option<String>,
     /// Print the report as JSON
@@ -1246,8 +1246,8 @@ pub struct Diff {
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// The rows before: a name, a version or a time as for --at; with --with or --with-table, it may be left out, and the
-    /// newest rows are meant
+    /// The rows before: a name, a version or a time as for --at; with --with or --with-table, it may be left out, and
+    /// the newest rows are meant
     #[arg(value_name = "NAME|VERSION|TIME", required_unless_present_any = ["with", "with_table"])]
     pub before: Option<String>,
     /// The rows after, in the same form [default: the newest]
@@ -2232,7 +2232,8 @@ pub struct CloneTable {
     pub table: String,
     /// Name of the second table
     pub new: String,
-    /// Clone the table as it was: a name, a version or a time as for --at of `get`; files with newer rows are written again
+    /// Clone the table as it was: a name, a version or a time as for --at of `get`; files with newer rows are written
+    /// again
     #[arg(long, value_name = "NAME|VERSION|TIME")]
     pub at: Option<String>,
     /// Print as JSON

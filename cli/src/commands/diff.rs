@@ -1,4 +1,5 @@
-//! `larch diff` prints the rows in which two versions of a table, or two tables, differ. `larch revert` goes back to one of them.
+//! `larch diff` prints the rows in which two versions of a table, or two tables, differ. `larch revert` goes back to
+//! one of them.
 
 use super::scan;
 use crate::args::{self, At, Common};

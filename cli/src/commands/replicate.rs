@@ -236,6 +236,9 @@ fn number(text: &[u8]) -> Option<u64> {
 /// A batch of rows that expire is committed when it has this many.
 const EXPIRING_ROWS: usize = 256;
 
+/// The parts of a value, and the time until which it is there.
+type TimedParts = (Vec<Vec<u8>>, Option<Duration>);
+
 /// Copies the rows of a table, and returns their number.
 fn copy(
     snapshot: &Snapshot,
@@ -252,7 +255,7 @@ fn copy(
     let selection = (!groups.is_empty()).then(|| source.select(&groups)).transpose()?;
     let (whole, selected) =
         (source.at(snapshot)?, selection.as_ref().map(|selection| selection.at(snapshot)).transpose()?);
-    let timed = |key: &[u8]| -> larch::Result<Option<(Vec<Vec<u8>>, Option<Duration>)>> {
+    let timed = |key: &[u8]| -> larch::Result<Option<TimedParts>> {
         let Some(selected) = &selected else {
             return Ok(whole.get_until(key)?.map(|(value, until)| (vec![value.to_vec()], until)));
         };

@@ -39,7 +39,8 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to `store`, of the version that `when` stands for, or of the newest one. `watch` is called with the number of bytes done so far.
+/// Adds a backup to `store`, of the version that `when` stands for, or of the newest one. `watch` is called with the
+/// number of bytes done so far.
 ///
 /// # Errors
 ///

@@ -32,7 +32,8 @@ pub struct CheckpointReport {
     pub left_out_indexes: u64,
 }
 
-/// Makes a checkpoint in `directory`, of the version that `when` stands for, or of the newest one. `watch` is called with the number of bytes done so far.
+/// Makes a checkpoint in `directory`, of the version that `when` stands for, or of the newest one. `watch` is called
+/// with the number of bytes done so far.
 ///
 /// # Errors
 ///

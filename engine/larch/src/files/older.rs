@@ -1,5 +1,5 @@
-//! Takes the files of a table back to an older version: says which stay as they are, and writes others again. This module
-//! does not know who needs the older version, and installs nothing.
+//! Takes the files of a table back to an older version: says which stay as they are, and writes others again. This
+//! module does not know who needs the older version, and installs nothing.
 //!
 //! ```text
 //! version 17 of    rows of versions

@@ -1080,14 +1080,14 @@ impl Database {
         checkpoint::checkpoint(self.core(), directory.as_ref(), None, &Watch::new("the checkpoint", watch))
     }
 
-    /// Like [`Database::checkpoint`], but the checkpoint is the database as it was at an older version: `when` is a name,
-    /// a version or a time as for [`Database::at`]. Later rows are not in the checkpoint, and its next commit gets the
-    /// version after that one. A file that has only rows up to this version is shared, one that has only later rows is
-    /// left out, and one that has both is written again.
+    /// Like [`Database::checkpoint`], but the checkpoint is the database as it was at an older version: `when` is a
+    /// name, a version or a time as for [`Database::at`]. Later rows are not in the checkpoint, and its next commit
+    /// gets the version after that one. A file that has only rows up to this version is shared, one that has only later
+    /// rows is left out, and one that has both is written again.
     ///
     /// The checkpoint has the tables of now. An index that was made after this version is not in it, because it lacks
-    /// entries of rows of then; [`CheckpointReport::left_out_indexes`] counts them. Versions with names and the past that
-    /// is retained are there up to this version, so are the changes that a [feed](Database::changes) gives.
+    /// entries of rows of then; [`CheckpointReport::left_out_indexes`] counts them. Versions with names and the past
+    /// that is retained are there up to this version, so are the changes that a [feed](Database::changes) gives.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1108,8 +1108,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::checkpoint`] and [`Database::at`]. If this database is [read-only](Builder::read_only), the version
-    /// must be kept or be the newest, and snapshots of this process count for nothing.
+    /// As [`Database::checkpoint`] and [`Database::at`]. If this database is [read-only](Builder::read_only), the
+    /// version must be kept or be the newest, and snapshots of this process count for nothing.
     pub fn checkpoint_at(&self, directory: impl AsRef<Path>, when: impl Into<AsOf>) -> Result<CheckpointReport> {
         self.checkpoint_at_with(directory, when, |_| {})
     }

@@ -1,5 +1,5 @@
-//! The rows in which two versions, or two tables that share files, differ, and the way back to an older version. This module
-//! does not know where rows lie.
+//! The rows in which two versions, or two tables that share files, differ, and the way back to an older version. This
+//! module does not know where rows lie.
 
 use super::attempts::transact;
 use super::selection::Selection;
@@ -32,7 +32,8 @@ pub struct Difference {
     pub after: Option<Vec<Vec<u8>>>,
 }
 
-/// The rows in which two versions of a table, or two tables, differ, in key order: [`Table::diff`], [`Table::diff_with`].
+/// The rows in which two versions of a table, or two tables, differ, in key order: [`Table::diff`],
+/// [`Table::diff_with`].
 pub struct Diff {
     /// The keys to look at.
     keys: Vec<Keys>,
@@ -52,7 +53,7 @@ enum AllKeys {
     /// Keys that were written.
     Written(ChangedKeys),
     /// Keys that are there on one side, in ranges that were erased on the other one.
-    Erased(ErasedKeys),
+    Erased(Box<ErasedKeys>),
 }
 
 impl Keys {
@@ -61,7 +62,8 @@ impl Keys {
     }
 
     fn erased(reader: Selection, ranges: Vec<KeyRange>) -> Self {
-        Self { all: AllKeys::Erased(ErasedKeys { reader, ranges: ranges.into_iter(), open: None }), next: None }
+        let keys = ErasedKeys { reader, ranges: ranges.into_iter(), open: None };
+        Self { all: AllKeys::Erased(Box::new(keys)), next: None }
     }
 
     fn advance(&mut self) -> Result<()> {
@@ -95,6 +97,9 @@ impl ErasedKeys {
     }
 }
 
+/// The parts of a value, and the time until which it is there.
+type TimedParts = (Vec<Vec<u8>>, Option<Duration>);
+
 /// Reads the values of a table at one version, in parts.
 enum Values {
     Whole(Reader<'static>),
@@ -120,7 +125,7 @@ impl Values {
 
 impl Values {
     /// The value with the time until which it is there, both as of one moment.
-    fn get_until(&self, key: &[u8]) -> Result<Option<(Vec<Vec<u8>>, Option<Duration>)>> {
+    fn get_until(&self, key: &[u8]) -> Result<Option<TimedParts>> {
         Ok(match self {
             Self::Whole(reader) => reader.get_until(key)?.map(|(value, until)| (vec![value.to_vec()], until)),
             Self::Parts(selection) => {
@@ -223,10 +228,10 @@ impl Table {
     }
 
     /// The rows of `range` in which this table, as `before` shows it, differs from `other`, as `after` shows it, in key
-    /// order. `other` may be a table of another database, such as a checkpoint, a branch or a restored backup, or another
-    /// table of this one, such as a clone. Files that both tables share are passed by, and so are the slices of a file that
-    /// both see. Of other files, all rows are read. It makes no difference which number a file has: files are shared if
-    /// they have the same bytes.
+    /// order. `other` may be a table of another database, such as a checkpoint, a branch or a restored backup, or
+    /// another table of this one, such as a clone. Files that both tables share are passed by, and so are the slices of
+    /// a file that both see. Of other files, all rows are read. It makes no difference which number a file has: files
+    /// are shared if they have the same bytes.
     ///
     /// A row that has expired by the clock of one of two databases and not yet by that of the other one may be given or
     /// not.
@@ -235,15 +240,10 @@ impl Table {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let (here, there) = (directory.path().join("here"), directory.path().join("there"));
-    /// let db = larch::Database::open(&here)?;
-    /// let fruit = db.table("fruit")?;
-    /// fruit.insert("apple", "green")?;
-    /// db.checkpoint(&there)?;
-    /// let copy = larch::Database::open(&there)?;
-    /// copy.table("fruit")?.insert("pear", "yellow")?;
-    /// let theirs = copy.table("fruit")?;
-    /// let differences = fruit.diff_with(&db.snapshot(), &theirs, &copy.snapshot(), ..)?.collect::<Result<Vec<_>, _>>()?;
-    /// assert_eq!(differences.len(), 1);
+    /// let db = larch::Database::open(&here)?; let fruit = db.table("fruit")?; fruit.insert("apple", "green")?;
+    /// db.checkpoint(&there)?; let copy = larch::Database::open(&there)?; copy.table("fruit")?.insert("pear",
+    /// "yellow")?; let theirs = copy.table("fruit")?; let differences = fruit.diff_with(&db.snapshot(), &theirs,
+    /// &copy.snapshot(), ..)?.collect::<Result<Vec<_>, _>>()?; assert_eq!(differences.len(), 1);
     /// assert_eq!((&differences[0].key[..], &differences[0].before), (&b"pear"[..], &None));
     /// # Ok(())
     /// # }
@@ -266,7 +266,7 @@ impl Table {
         let groups = [self, other].map(|table| &table.identity().options.groups);
         if groups[0] != groups[1] {
             return Err(Error::BadOptions(format!(
-                "table {} has the column groups {:?}, and table {} has {:?}; only tables with the same groups can be compared",
+                "table {} has the column groups {:?}, and table {} has {:?}; compare tables with the same groups",
                 self.name(),
                 groups[0],
                 other.name(),
@@ -294,11 +294,11 @@ impl Table {
         Ok(Diff::new(keys, first, second))
     }
 
-    /// Makes a new table `name` with the rows and options of this table as `snapshot` shows it. Files without newer rows
-    /// are shared with this table, and a file that has only newer rows is left out. A file that has both is written again,
-    /// without the newer ones. So a table of which little has changed since is cloned at the cost of its newest files, and
-    /// one that was compacted since at the cost of those files that the compaction wrote. [`Table::revert`] changes this
-    /// table instead, and writes only rows that differ.
+    /// Makes a new table `name` with the rows and options of this table as `snapshot` shows it. Files without newer
+    /// rows are shared with this table, and a file that has only newer rows is left out. A file that has both is
+    /// written again, without the newer ones. So a table of which little has changed since is cloned at the cost of its
+    /// newest files, and one that was compacted since at the cost of those files that the compaction wrote.
+    /// [`Table::revert`] changes this table instead, and writes only rows that differ.
     ///
     /// While files are written, commits go on, but no compaction begins.
     ///

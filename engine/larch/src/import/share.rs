@@ -43,8 +43,8 @@ pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'
     outcome
 }
 
-/// Creates the table `name` with the rows that `table` has at `version`, which the caller has pinned. Files without newer
-/// rows are shared, and files with newer rows are written again without them.
+/// Creates the table `name` with the rows that `table` has at `version`, which the caller has pinned. Files without
+/// newer rows are shared, and files with newer rows are written again without them.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Walks over the keys of a table that commits between two versions have written, in key order, or over those that another
-//! table may have otherwise. It reads no file that has only older versions, or that both tables see. This module does not
-//! know whether a key has another value after these commits, or in the other table.
+//! Walks over the keys of a table that commits between two versions have written, in key order, or over those that
+//! another table may have otherwise. It reads no file that has only older versions, or that both tables see. This
+//! module does not know whether a key has another value after these commits, or in the other table.
 
 use super::files_apart::{FilesApart, files_apart};
 use super::versions::{self, Wanted};

@@ -1,5 +1,5 @@
-//! Compares the files of two tables: which are the same file, so that nobody has to read them to find out how the tables
-//! differ. The tables may be of two databases. This module reads nothing.
+//! Compares the files of two tables: which are the same file, so that nobody has to read them to find out how the
+//! tables differ. The tables may be of two databases. This module reads nothing.
 //!
 //! Copies and branches share files, and so do a table and its clone. Numbers of files prove nothing: two copies of a
 //! database give the same numbers to files of their own. The meta of a file does: it has the random id from which all

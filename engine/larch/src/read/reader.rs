@@ -280,8 +280,8 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// The value of `key` and the time until which it is there, as the time since the beginning of 1970, both as of one
-    /// moment. The time is `None` if the value does not expire. [`Reader::get`] and [`Reader::until`] after each other may
-    /// give a value of before it expired, and no time.
+    /// moment. The time is `None` if the value does not expire. [`Reader::get`] and [`Reader::until`] after each other
+    /// may give a value of before it expired, and no time.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

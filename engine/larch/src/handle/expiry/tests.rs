@@ -70,8 +70,8 @@ impl World {
         (db, table)
     }
 
-    /// Calls `work` while the wall clock jumps by a second at the look with number `n`. Returns whether there was such a
-    /// look.
+    /// Calls `work` while the wall clock jumps by a second at the look with number `n`. Returns whether there was such
+    /// a look.
     fn jump_at_look(&self, n: i64, work: impl FnOnce()) -> bool {
         self.clock.looks.store(n, Ordering::Relaxed);
         work();
