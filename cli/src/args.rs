@@ -76,7 +76,8 @@ Examples:
 const DIFF_EXAMPLES: &str = "\
 Examples:
   larch diff db people before-the-migration
-  larch diff db people before-the-migration --from 1 --to 9 --json";
+  larch diff db people before-the-migration --from 1 --to 9 --json
+  larch checkpoint db copy --at before-the-migration && larch diff copy people --with db";
 
 const REVERT_EXAMPLES: &str = "\
 Examples:
@@ -1149,6 +1150,10 @@ pub struct Checkpoint {
     /// Directory of the copy, which does not exist yet or is empty
     #[arg(value_parser = local)]
     pub dest: PathBuf,
+    /// Copy the database as it was: the name that `keep` gave to a version, the number of a version that is kept, a
+    /// time, or how long ago; files with newer rows are written again
+    #[arg(long, value_name = "NAME|VERSION|TIME")]
+    pub at: Option<String>,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -1192,6 +1197,9 @@ pub struct Backup {
     /// Then remove all backups but the newest N, and the files that only they have
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
+    /// Back up the database as it was: a name, a version or a time as for --at of `checkpoint`
+    #[arg(long, value_name = "NAME|VERSION|TIME")]
+    pub at: Option<String>,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -1247,12 +1255,20 @@ pub struct Diff {
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// The rows before: a name, a version or a time as for --at
-    #[arg(value_name = "NAME|VERSION|TIME")]
-    pub before: String,
+    /// The rows before: a name, a version or a time as for --at; with --with or --with-table, it may be left out, and
+    /// the newest rows are meant
+    #[arg(value_name = "NAME|VERSION|TIME", required_unless_present_any = ["with", "with_table"])]
+    pub before: Option<String>,
     /// The rows after, in the same form [default: the newest]
     #[arg(value_name = "AFTER")]
     pub after: Option<String>,
+    /// The rows after are those of the database in this directory, such as a checkpoint or a branch; files that the two
+    /// share are not read
+    #[arg(long, value_name = "OTHER")]
+    pub with: Option<PathBuf>,
+    /// The rows after are those of this table, such as a clone
+    #[arg(long, value_name = "TABLE")]
+    pub with_table: Option<String>,
     #[command(flatten)]
     pub range: KeyRange,
     /// Print as JSON, an object for each row that differs
@@ -2253,6 +2269,10 @@ pub struct CloneTable {
     pub table: String,
     /// Name of the second table
     pub new: String,
+    /// Clone the table as it was: a name, a version or a time as for --at of `get`; files with newer rows are written
+    /// again
+    #[arg(long, value_name = "NAME|VERSION|TIME")]
+    pub at: Option<String>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

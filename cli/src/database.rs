@@ -28,13 +28,17 @@ pub fn open(dir: &Path, common: &Common) -> Result<Database> {
 /// What a command reads: the newest rows, or those of the version that it was told to read. All reads of the command
 /// see the same rows.
 pub fn snapshot(database: &Database, at: &At) -> Result<Snapshot> {
-    let Some(name) = &at.at else { return Ok(database.snapshot()) };
-    let found = match (database.at(name.as_str()), name.parse()) {
-        (Err(larch::Error::NoSuchKept { .. }), Ok(number)) => database.at(Version(number)),
-        (Err(larch::Error::NoSuchKept { .. }), Err(_)) if let Some(time) = time(name) => database.at(AsOf::Time(time)),
-        (found, _) => found,
-    };
-    Ok(found?)
+    let Some(when) = &at.at else { return Ok(database.snapshot()) };
+    Ok(as_of(when, |when| database.at(when))?)
+}
+
+/// Calls `take` with the version that `when` means: that of a name, or else a number or a time.
+pub fn as_of<T>(when: &str, mut take: impl FnMut(AsOf) -> larch::Result<T>) -> larch::Result<T> {
+    match (take(AsOf::from(when)), when.parse()) {
+        (Err(larch::Error::NoSuchKept { .. }), Ok(number)) => take(AsOf::Version(Version(number))),
+        (Err(larch::Error::NoSuchKept { .. }), Err(_)) if let Some(time) = time(when) => take(AsOf::Time(time)),
+        (taken, _) => taken,
+    }
 }
 
 /// The time since 1970 that `text` says: a time in UTC, or how long ago.

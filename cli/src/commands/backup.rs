@@ -46,7 +46,10 @@ pub fn run(common: &Common, args: &Backup) -> Result<()> {
     let mut progress = Progress::bytes("copying", 0);
     let interrupt = Interrupt::caught();
     let backups = backups_at(&args.dest)?;
-    let made = database.backup_to(&backups, progress.until(&interrupt));
+    let made = match &args.at {
+        None => database.backup_to(&backups, progress.until(&interrupt)),
+        Some(when) => database::as_of(when, |when| database.backup_at(&backups, when, progress.until(&interrupt))),
+    };
     drop(progress);
     let made = made?;
     let removed = args.keep.map_or(Ok(Vec::new()), |count| backups.keep(count))?;

@@ -17,6 +17,8 @@ struct Report {
     files: u64,
     bytes: u64,
     copied_bytes: u64,
+    rewritten_bytes: u64,
+    left_out_indexes: u64,
     seconds: f64,
 }
 
@@ -27,7 +29,12 @@ pub fn run(common: &Common, args: &Checkpoint) -> Result<()> {
     let started = clock.now();
     let mut progress = Progress::bytes("copying", 0);
     let interrupt = Interrupt::caught();
-    let made = database.checkpoint_with(&args.dest, progress.until(&interrupt));
+    let made = match &args.at {
+        None => database.checkpoint_with(&args.dest, progress.until(&interrupt)),
+        Some(when) => {
+            database::as_of(when, |when| database.checkpoint_at_with(&args.dest, when, progress.until(&interrupt)))
+        }
+    };
     drop(progress);
     let (made, time) = (made?, clock.now().saturating_sub(started));
     let report = Report {
@@ -35,6 +42,8 @@ pub fn run(common: &Common, args: &Checkpoint) -> Result<()> {
         files: made.files,
         bytes: made.bytes,
         copied_bytes: made.copied_bytes,
+        rewritten_bytes: made.rewritten_bytes,
+        left_out_indexes: made.left_out_indexes,
         seconds: time.as_secs_f64(),
     };
     let mut output = Output::new();
@@ -50,6 +59,13 @@ pub fn run(common: &Common, args: &Checkpoint) -> Result<()> {
             size::bytes(report.copied_bytes),
             size::seconds(time)
         ))?;
+        if args.at.is_some() {
+            output.line(format!(
+                "{} written again, because files have newer rows, too; {} made later left out",
+                size::bytes(report.rewritten_bytes),
+                size::of(report.left_out_indexes, "index")
+            ))?;
+        }
     }
     output.finish()
 }

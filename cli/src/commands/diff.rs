@@ -1,4 +1,5 @@
-//! `larch diff` prints the rows in which two versions of a table differ. `larch revert` goes back to one of them.
+//! `larch diff` prints the rows in which two versions of a table, or two tables, differ. `larch revert` goes back to
+//! one of them.
 
 use super::scan;
 use crate::args::{self, At, Common};
@@ -28,8 +29,8 @@ struct Report<'r> {
     version: u64,
 }
 
-fn version(database: &Database, text: &str) -> Result<Snapshot> {
-    database::snapshot(database, &At { at: Some(text.to_owned()) })
+fn version(database: &Database, text: Option<&String>) -> Result<Snapshot> {
+    database::snapshot(database, &At { at: text.cloned() })
 }
 
 /// Runs `larch diff`.
@@ -37,11 +38,14 @@ pub fn diff(common: &Common, args: &args::Diff) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
-    let before = version(&database, &args.before)?;
-    let after = args.after.as_ref().map_or_else(|| Ok(database.snapshot()), |after| version(&database, after))?;
+    let before = version(&database, args.before.as_ref())?;
+    let of_other = args.with.as_ref().map(|dir| database::open(dir, common)).transpose()?;
+    let (other, other_dir) = (of_other.as_ref().unwrap_or(&database), args.with.as_ref().unwrap_or(&args.dir));
+    let after = version(other, args.after.as_ref())?;
+    let other = database::table(other, other_dir, args.with_table.as_ref().unwrap_or(&args.table))?;
     let (mut output, mut printer) = (Output::new(), Printer::new(&layout));
     let Some(range) = scan::range(&args.range, &layout)? else { return output.finish() };
-    for difference in table.diff(&before, &after, range)? {
+    for difference in table.diff_with(&before, &other, &after, range)? {
         let Difference { key, before, after, .. } = difference?;
         if args.json {
             let mut line = Vec::new();
@@ -79,7 +83,7 @@ pub fn revert(common: &Common, args: &args::Revert) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let range = scan::range(&args.range, &database::layout(&table, &args.range.types)?)?;
-    let then = version(&database, &args.when)?;
+    let then = version(&database, Some(&args.when))?;
     let rows = range.map_or(Ok(0), |range| table.revert(&then, range))?;
     let report = Report { table: table.name(), rows, version: database.version().0 };
     let mut output = Output::new();

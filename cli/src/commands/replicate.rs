@@ -15,6 +15,7 @@ use larch::{Batch, Database, Readable, Snapshot, Table, TableOptions, Version};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// The table of the second database that says how far it has come. Its keys begin with the number of the first database.
 /// The row with this number alone has the last version that was taken. With the number of a table, it has the version
@@ -239,6 +240,9 @@ fn number(text: &[u8]) -> Option<u64> {
 /// A batch of rows that expire is committed when it has this many.
 const EXPIRING_ROWS: usize = 256;
 
+/// The parts of a value, and the time until which it is there.
+type TimedParts = (Vec<Vec<u8>>, Option<Duration>);
+
 /// Copies the rows of a table, and returns their number.
 fn copy(
     snapshot: &Snapshot,
@@ -251,17 +255,29 @@ fn copy(
     // An import takes no rows that expire. They are written beside it, many at a time.
     let (may_expire, mut expiring) = (from.may_expire(), to.batch());
     let groups = source.options().groups;
+    // The values with times of a table with column groups.
+    let selection = (!groups.is_empty()).then(|| source.select(&groups)).transpose()?;
+    let (whole, selected) =
+        (source.at(snapshot)?, selection.as_ref().map(|selection| selection.at(snapshot)).transpose()?);
+    let timed = |key: &[u8]| -> larch::Result<Option<TimedParts>> {
+        let Some(selected) = &selected else {
+            return Ok(whole.get_until(key)?.map(|(value, until)| (vec![value.to_vec()], until)));
+        };
+        let found = selected.get_until(key)?;
+        Ok(found.map(|(parts, until)| (parts.iter().map(|part| part.to_vec()).collect(), until)))
+    };
     let mut add = |key: &[u8], parts: &[&[u8]]| {
         rows += 1;
-        match if may_expire { source.at(snapshot)?.until(key)? } else { None } {
-            Some(until) => {
-                expiring.insert_parts_until(target, key, parts, until);
+        // A row may have expired since it was read, or a part of it that others were merged into.
+        match if may_expire { timed(key)? } else { None } {
+            Some((parts, Some(until))) => {
+                expiring.insert_parts_until(target, key, &parts, until);
                 if expiring.len() == EXPIRING_ROWS {
                     std::mem::replace(&mut expiring, to.batch()).commit()?;
                 }
             }
-            // It has expired since it was read.
-            None if may_expire && !source.at(snapshot)?.contains_key(key)? => {}
+            Some((parts, None)) => import.add_parts(key, &parts)?,
+            None if may_expire => {}
             None => import.add_parts(key, parts)?,
         }
         match interrupt.goes_on() {

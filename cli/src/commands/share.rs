@@ -1,7 +1,7 @@
 //! `larch clone`, `larch split-off` and `larch rename-table`: make tables that see the files of another table,
 //! without copying rows.
 
-use crate::args::{CloneTable, Common, RenameTable, SplitOff};
+use crate::args::{At, CloneTable, Common, RenameTable, SplitOff};
 use crate::database;
 use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
@@ -26,8 +26,13 @@ struct Report<'a> {
 pub fn clone(common: &Common, args: &CloneTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let report = report(&args.table, &table.clone_as(&args.new)?)?.print(args.json, "a clone of", "both see");
-    drop(table);
+    let new = match &args.at {
+        None => table.clone_as(&args.new)?,
+        Some(_) => table.clone_at(&args.new, &database::snapshot(&database, &At { at: args.at.clone() })?)?,
+    };
+    let sees = if args.at.is_some() { "it sees" } else { "both see" };
+    let report = report(&args.table, &new)?.print(args.json, "a clone of", sees);
+    drop((table, new));
     database.close()?;
     report
 }

@@ -86,9 +86,10 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
 
 /// Commands that read table `t` of `db`. A process writes to the database and has a row only in its log. The
 /// second field is a part of the command's output that shows this row.
-const READERS: [(&[&str], &str); 23] = [
+const READERS: [(&[&str], &str); 24] = [
     (&["history", "db", "t", "b"], "put\t2\n"),
     (&["diff", "db", "t", "2"], ""),
+    (&["diff", "db", "t", "--with", "db"], ""),
     (&["changes", "db", "--from", "2"], ""),
     (&["replicate", "db", "mirror"], "2 rows copied"),
     (&["count", "db", "t", "--exact"], "2\n"),
@@ -113,9 +114,10 @@ const READERS: [(&[&str], &str); 23] = [
 ];
 
 /// Like [`READERS`], for commands that write outside of the database, or go on until they are ended.
-const COPIERS: [(&[&str], &str); 3] = [
+const COPIERS: [(&[&str], &str); 4] = [
     (&["follow", "db", "--lines", "1"], "version "),
     (&["checkpoint", "db", "copy"], "copy"),
+    (&["checkpoint", "db", "copy at", "--at", "2"], "copy at has version 2"),
     (&["backup", "db", "kept"], "backup 1"),
 ];
 

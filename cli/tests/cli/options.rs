@@ -351,6 +351,11 @@ const TRIED: &[(&str, &str, &str)] = &[
         "larch alter db bare --filter-prefix 1 && larch tables db bare",
     ),
     ("alter --json", "larch alter db t --filter-prefix 1 --json", ""),
+    (
+        "clone --at",
+        "larch clone db raw new --at before > said && larch scan db new",
+        "larch clone db raw new > said && larch scan db new",
+    ),
     ("clone --json", "larch clone db t new --json", ""),
     ("split-off --json", "larch split-off db t 0200 new --json", ""),
     (
@@ -372,7 +377,17 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("index list --json", "larch index list db --json", ""),
     ("check --json", "larch check db --json", ""),
     ("repair --json", "larch repair db saved --json", ""),
+    (
+        "checkpoint --at",
+        "larch checkpoint db copy --at before > said && larch scan copy raw",
+        "larch checkpoint db copy > said && larch scan copy raw",
+    ),
     ("checkpoint --json", "larch checkpoint db copy --json", ""),
+    (
+        "backup --at",
+        "larch backup db new --at before > said && larch restore new again > said && larch scan again raw",
+        "larch backup db new > said && larch restore new again > said && larch scan again raw",
+    ),
     ("backup --keep", "larch backup db kept --keep 1", ""),
     ("backup --json", "larch backup db kept --json", ""),
     ("backups --json", "larch backups kept --json", ""),
@@ -410,6 +425,12 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("changes --table", "larch changes db --table raw", ""),
     ("changes --most", "larch changes db --most 0", ""),
     ("changes --format", "larch changes db --format jsonl", ""),
+    (
+        "diff --with",
+        "larch checkpoint db copy > said && larch put copy raw k9 v && larch diff db raw --with copy",
+        "larch checkpoint db copy > said && larch put copy raw k9 v && larch diff db raw before",
+    ),
+    ("diff --with-table", "larch diff db raw --with-table t", ""),
     ("diff --from", "larch diff db raw before --from k2", ""),
     ("diff --to", "larch diff db raw before --to k1", ""),
     ("diff --prefix", "larch diff db raw before --prefix k0", ""),

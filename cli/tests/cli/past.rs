@@ -86,6 +86,31 @@ fn changes_are_printed_in_the_order_of_commits_from_logs_and_from_files() {
 }
 
 #[test]
+fn a_copy_of_a_version_differs_from_its_database_by_what_came_later() {
+    let session = Session::new();
+    session.run_with(&["load", "db", "t"], "a\t1\nb\t2\nc\t3\n").ok();
+    session.run(&["keep", "db", "then"]).ok();
+    session.run(&["put", "db", "t", "a", "9"]).ok();
+    session.run(&["delete", "db", "t", "b"]).ok();
+    let said = session.run(&["checkpoint", "db", "copy", "--at", "then"]).ok();
+    assert!(said.contains("copy has version 1") && said.contains("0 indexes made later left out"), "{said}");
+    assert_eq!(session.run(&["scan", "copy", "t"]).ok(), "a\t1\nb\t2\nc\t3\n");
+    assert_eq!(session.run(&["diff", "copy", "t", "--with", "db"]).ok(), "-\ta\t1\n+\ta\t9\n-\tb\t2\n");
+    assert_eq!(session.run(&["diff", "db", "t", "then", "--with", "copy"]).ok(), "");
+    session.run(&["clone", "db", "t", "trial"]).ok();
+    session.run(&["put", "db", "trial", "z", "0"]).ok();
+    assert_eq!(session.run(&["diff", "db", "t", "--with-table", "trial"]).ok(), "+\tz\t0\n");
+    session.run(&["clone", "db", "t", "of then", "--at", "then"]).ok();
+    assert_eq!(session.run(&["diff", "db", "of then", "--with", "copy", "--with-table", "t"]).ok(), "");
+    session.run(&["backup", "db", "kept", "--at", "then"]).ok();
+    session.run(&["restore", "kept", "again"]).ok();
+    assert_eq!(session.run(&["diff", "copy", "t", "--with", "again"]).ok(), "");
+    session.run(&["checkpoint", "db", "other", "--at", "1999-01-01"]).fails(1, &[""]);
+    session.run(&["checkpoint", "db", "other", "--at", "77"]).fails(1, &["version 77 is not kept"]);
+    session.run(&["diff", "db", "t"]).fails(2, &["NAME|VERSION|TIME"]);
+}
+
+#[test]
 fn a_diff_shows_what_changed_and_a_revert_takes_it_back() {
     let session = Session::new();
     session.run_with(&["load", "db", "t"], "a\t1\nb\t2\nc\t3\n").ok();

@@ -19,6 +19,7 @@
 mod beside;
 pub(crate) mod list;
 mod moment;
+mod older;
 mod store;
 
 pub mod backup;

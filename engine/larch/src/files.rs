@@ -7,5 +7,6 @@ pub mod keep;
 pub mod kept_files;
 pub mod merge;
 pub mod new_directory;
+pub mod older;
 pub mod output;
 pub mod outside;

@@ -5,6 +5,7 @@ pub mod again;
 pub mod changed_keys;
 pub mod content;
 mod cursor;
+pub mod files_apart;
 mod forms;
 pub mod multi;
 pub mod range;

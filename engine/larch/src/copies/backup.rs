@@ -5,6 +5,7 @@ use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
 use super::store::{Found, Store};
 use crate::base::error::{Error, Result};
+use crate::base::kept::AsOf;
 use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::files::copied_file::{Content, copy_whole, read_file};
@@ -38,13 +39,14 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to `store`. `watch` is called with the number of bytes done so far.
+/// Adds a backup to `store`, of the version that `when` stands for, or of the newest one. `watch` is called with the
+/// number of bytes done so far.
 ///
 /// # Errors
 ///
 /// The errors of [`Database::backup`](crate::Database::backup), or [`Error::Cancelled`] if `watch` has ended the
 /// work.
-pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<BackupReport> {
+pub fn backup(core: &Arc<Core>, mut store: Store, when: Option<&AsOf>, watch: &Watch<'_>) -> Result<BackupReport> {
     core.env.check_origin()?;
     check_outside(&*store.disk, &store.directory)?;
     let lock = store.lock()?;
@@ -54,7 +56,7 @@ pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<B
     let mut attempts = 0;
     let outcome = loop {
         attempts += 1;
-        let mut moment = Moment::now(core)?;
+        let mut moment = Moment::at(core, when)?;
         match new.make(core, &mut moment, watch) {
             // The next attempt gets a directory of its own, because some file names in this one are taken now. It
             // uses the files that were already copied from where they are.
@@ -120,8 +122,7 @@ impl<'s> NewBackup<'s> {
         let directory = store.directory_of(self.number);
         store.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
         let place = Place::outside(&store.disk, &directory);
-        let Written { version, manifest, names, mut fresh } = moment.write_rest(&place, watch)?;
-        let files = moment.files();
+        let Written { version, manifest, names, shared: files, mut fresh, .. } = moment.write_rest(&place, watch)?;
         let total = files.iter().map(|file| file.bytes()).sum();
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();

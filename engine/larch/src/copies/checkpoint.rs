@@ -3,6 +3,7 @@
 
 use super::moment::{Moment, Written};
 use crate::base::error::Result;
+use crate::base::kept::AsOf;
 use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::files::copied_file::{copy_whole, share_file};
@@ -25,17 +26,27 @@ pub struct CheckpointReport {
     pub bytes: u64,
     /// How many of these bytes were copied because the file system could not share the file.
     pub copied_bytes: u64,
+    /// Bytes of files that were written because files of the database have rows that are newer than the checkpoint.
+    pub rewritten_bytes: u64,
+    /// Indexes that the checkpoint lacks, because they were made after its version.
+    pub left_out_indexes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `watch` is called with the number of bytes done so far.
+/// Makes a checkpoint in `directory`, of the version that `when` stands for, or of the newest one. `watch` is called
+/// with the number of bytes done so far.
 ///
 /// # Errors
 ///
 /// The errors of [`Database::checkpoint`](crate::Database::checkpoint), including the one for work that `watch` has
 /// ended.
-pub fn checkpoint(core: &Arc<Core>, directory: &Path, watch: &Watch<'_>) -> Result<CheckpointReport> {
+pub fn checkpoint(
+    core: &Arc<Core>,
+    directory: &Path,
+    when: Option<&AsOf>,
+    watch: &Watch<'_>,
+) -> Result<CheckpointReport> {
     loop {
-        let mut moment = Moment::now(core)?;
+        let mut moment = Moment::at(core, when)?;
         match checkpoint_of(core, &mut moment, directory, watch) {
             Err(error) if moment.is_outdated(&error) => {}
             outcome => return outcome,
@@ -52,10 +63,12 @@ fn checkpoint_of(
     let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
     // `disk` finds both the directory of the database and the new one.
     let disk = new.place().disk.clone();
-    let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), watch)?;
-    let files = moment.files();
+    let Written { version, manifest, shared: files, mut fresh, rewritten_bytes, left_out_indexes, .. } =
+        moment.write_rest(new.place(), watch)?;
     let total: u64 = files.iter().map(|file| file.bytes()).sum();
-    let mut report = CheckpointReport { version, files: files.len() as u64, ..CheckpointReport::default() };
+    let shared = files.len() as u64;
+    let mut report =
+        CheckpointReport { version, files: shared, rewritten_bytes, left_out_indexes, ..CheckpointReport::default() };
     for file in &files {
         watch.check()?;
         let copy = directory.join(sst_name(file.number, file.epoch));

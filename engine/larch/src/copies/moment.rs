@@ -6,12 +6,16 @@
 //! over with the newest files.
 
 use super::beside::{self, OpenLog};
+use super::older::{self, Older};
 use crate::base::error::{Error, Result};
+use crate::base::kept::AsOf;
+use crate::base::retention::Showing;
 use crate::base::watch::Watch;
 use crate::core::Core;
+use crate::core::snapshots::PinnedVersion;
 use crate::core::writer::log_path;
 use crate::files::copied_file::copy_file;
-use crate::manifest::db_file::{number_distance, sst_name};
+use crate::manifest::db_file::{EarlyFiles, FileOpener, number_distance, sst_name};
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::directory::listing::list;
 use crate::manifest::directory::place::Place;
@@ -20,12 +24,13 @@ use crate::manifest::new_files::NewFiles;
 use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
 use crate::write::flush::write_version_to;
+use crate::write::keep;
 use crate::write::recovery::replay;
 use os::Machine;
 use os::sync::Arc;
 use sst::Version;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a copy shows.
 pub struct Moment {
@@ -34,6 +39,10 @@ pub struct Moment {
     core: Arc<Core>,
     files: Arc<FileSet>,
     rest: Rest,
+    /// The version that the copy shows, if it is not to be the newest one.
+    through: Option<Version>,
+    /// Keeps this version until the copy is made.
+    _pin: Option<PinnedVersion>,
 }
 
 /// The rows that are not in files yet.
@@ -52,6 +61,12 @@ pub struct Written {
     pub manifest: String,
     /// The names of the new files, which hold the rows that were in no file.
     pub names: Vec<String>,
+    /// The files of the database that are files of the copy, too, sorted by number.
+    pub shared: Vec<Arc<DbFile>>,
+    /// Bytes of new files that take the place of files with newer rows.
+    pub rewritten_bytes: u64,
+    /// Indexes that the copy lacks, because they were made after its version.
+    pub left_out_indexes: u64,
     /// All files that were written for the copy. Dropping this value removes those that were not taken out.
     pub fresh: FreshFiles,
 }
@@ -68,7 +83,7 @@ impl Moment {
         if core.env.options.read_only {
             let (core, logs) = beside::look(core)?;
             let files = core.views.newest().files.clone();
-            return Ok(Self { core, files, rest: Rest::Logs(logs) });
+            return Ok(Self { core, files, rest: Rest::Logs(logs), through: None, _pin: None });
         }
         loop {
             let view = core.views.newest();
@@ -79,12 +94,40 @@ impl Moment {
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);
-                return Ok(Self { core: core.clone(), files: view.files.clone(), rest });
+                let files = view.files.clone();
+                return Ok(Self { core: core.clone(), files, rest, through: None, _pin: None });
             }
         }
     }
 
+    /// The database as of `when`, or else as of now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moment::now`]; [`Error::NoSuchKept`], [`Error::NoTime`] and [`Error::NotKept`] if reads cannot see that
+    /// version.
+    pub fn at(core: &Arc<Core>, when: Option<&AsOf>) -> Result<Self> {
+        let Some(when) = when.filter(|when| !keep::is_newest(core, when)) else { return Self::now(core) };
+        core.env.check_origin()?;
+        if !core.env.options.read_only {
+            let version = keep::version_of(core, when)?;
+            let not_kept = || Error::NotKept { version, newest: core.views.visible() };
+            let pin = core.views.pin_at(version).filter(PinnedVersion::is_whole).ok_or_else(not_kept)?;
+            return Ok(Self { through: Some(version), _pin: Some(pin), ..Self::now(core)? });
+        }
+        let (core, mut logs) = beside::look(core)?;
+        let files = core.views.newest().files.clone();
+        let version = keep::version_of(&core, when)?;
+        if version <= files.flushed_version {
+            check_kept(&files, version, files.flushed_version)?;
+            // All commits up to this version are in files.
+            logs.clear();
+        }
+        Ok(Self { core, files, rest: Rest::Logs(logs), through: Some(version), _pin: None })
+    }
+
     /// The files of the moment, sorted by number, each listed once even if several tables use it.
+    #[cfg(test)]
     pub fn files(&self) -> Vec<Arc<DbFile>> {
         let mut files: Vec<_> = self.files.files_by_number().into_values().collect();
         files.sort_unstable_by_key(|file| file.number);
@@ -102,27 +145,72 @@ impl Moment {
     /// # Errors
     ///
     /// Fails if a file cannot be written, if a log is damaged, or if `watch` has ended the work.
+    /// [`Error::NotKept`] if the logs show that reads cannot see the version of the moment.
     pub fn write_rest(&mut self, place: &Place, watch: &Watch<'_>) -> Result<Written> {
-        let (core, mut all) = (&self.core, NewFiles::none(place));
-        let version = match std::mem::replace(&mut self.rest, Rest::Logs(Vec::new())) {
-            Rest::Memory(memory, version) => {
+        let core = self.core.clone();
+        match std::mem::replace(&mut self.rest, Rest::Logs(Vec::new())) {
+            Rest::Memory(memory, newest) => {
+                let version = self.through.unwrap_or(newest);
+                let mut copied = self.cut(&self.files, version, place, watch)?;
+                let memory = memory.into_iter().filter(|memory| memory.oldest() <= version);
                 for memory in memory {
                     watch.check()?;
-                    all.append(write_version_to(core, &memory, (&self.files, version), place)?);
+                    copied.new.append(write_version_to(&core, &memory, (&copied.files, version), place)?);
                 }
-                version
+                self.finish(copied, version, place)
             }
             Rest::Logs(logs) => {
                 // The writer gives the next file numbers to its own files, so the copy uses numbers far away from
                 // them. Then no name stands for two different files, even if the copy later replaces the database in
                 // a store.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
-                let (rows, newest) = rows_of_logs(core, &logs, place, watch)?;
-                all.append(rows);
+                let (mut rows, newest) = match self.through {
+                    Some(_) if logs.is_empty() => (NewFiles::none(place), Version(0)),
+                    _ => rows_of_logs(&core, &logs, place, watch)?,
+                };
                 self.rest = Rest::Logs(logs);
-                newest.max(self.files.last_version)
+                let newest = newest.max(self.files.last_version);
+                let Some(version) = self.through else {
+                    let files = FileSet::clone(&self.files);
+                    let copied = Older { files, new: rows, rewritten_bytes: 0, left_out_indexes: 0 };
+                    return self.finish(copied, newest, place);
+                };
+                if version > self.files.flushed_version {
+                    check_kept(&self.files, version, newest)?;
+                }
+                let files = with_files(&core, &self.files, &rows, place);
+                let mut copied = self.cut(&files, version, place, watch)?;
+                drop(files);
+                // Files that were made of the logs and are not files of the copy go at once.
+                let here = copied.files.files_by_number();
+                rows.files.retain(|file| here.contains_key(&file.number));
+                let names: Vec<String> = rows.files.iter().map(|file| sst_name(file.number, file.epoch)).collect();
+                let is_needed = |path: &PathBuf| names.iter().any(|name| path.ends_with(name));
+                let (needed, useless): (Vec<_>, Vec<_>) = rows.fresh.take_paths().into_iter().partition(is_needed);
+                needed.into_iter().for_each(|path| copied.new.fresh.add(path));
+                for path in useless {
+                    place.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+                }
+                let mut written = self.finish(copied, version, place)?;
+                written.names.extend(names);
+                Ok(written)
             }
-        };
+        }
+    }
+
+    /// The files that the copy has of `files` if its newest version is `version`.
+    fn cut(&self, files: &FileSet, version: Version, place: &Place, watch: &Watch<'_>) -> Result<Older> {
+        if self.through.is_some() {
+            return older::older(&self.core, files, version, place, watch);
+        }
+        let (files, new) = (FileSet::clone(files), NewFiles::none(place));
+        Ok(Older { files, new, rewritten_bytes: 0, left_out_indexes: 0 })
+    }
+
+    /// Writes the manifest of a copy with these files.
+    fn finish(&self, copied: Older, version: Version, place: &Place) -> Result<Written> {
+        let core = &self.core;
+        let Older { files, new: mut all, rewritten_bytes, left_out_indexes } = copied;
         let number = core.writes.new_number();
         let names = all.files.iter().map(|file| sst_name(file.number, file.epoch)).collect();
         let mut edits: Vec<Edit> = all.files.into_iter().map(Edit::AddFile).collect();
@@ -130,13 +218,16 @@ impl Moment {
         edits.extend([Edit::OldestLog(0), Edit::NextNumber(core.writes.next_number())]);
         edits.extend([Edit::LastVersion(version), Edit::FlushedVersion(version)]);
         // The copy gives versions after its own to commits of its own.
-        edits.extend(self.files.names_after(version).into_iter().map(Edit::Forget));
+        edits.extend(files.names_after(version).into_iter().map(Edit::Forget));
         let manifest = manifest_name(number);
         all.fresh.add(place.directory.join(&manifest));
         let machine = Machine { disk: place.disk.clone(), ..core.env.machine.clone() };
         let compat = core.env.options.compat;
-        ManifestLog::write_copy(&machine, &place.directory, (number, &self.files, compat), &edits)?;
-        Ok(Written { version, manifest, names, fresh: all.fresh })
+        ManifestLog::write_copy(&machine, &place.directory, (number, &files, compat), &edits)?;
+        let mut shared: Vec<_> = files.files_by_number().into_values().collect();
+        shared.retain(|file| file.path().parent() != Some(&*place.directory));
+        shared.sort_unstable_by_key(|file| file.number);
+        Ok(Written { version, manifest, names, shared, rewritten_bytes, left_out_indexes, fresh: all.fresh })
     }
 
     /// The copy has all commits up to `version`. Makes them durable in the database itself, too: otherwise the
@@ -166,6 +257,30 @@ impl Moment {
         let newest = ManifestTail::open(&env.machine, &env.directory, &opener);
         newest.is_ok_and(|newest| !newest.files().has_file_at(missing))
     }
+}
+
+/// Returns an error if reads cannot see `version` in the files of a database whose newest version is `newest`.
+fn check_kept(files: &FileSet, version: Version, newest: Version) -> Result<()> {
+    let is_there = version == newest || version < newest && files.showing(version) == Some(Showing::All);
+    if is_there { Ok(()) } else { Err(Error::NotKept { version, newest }) }
+}
+
+/// The file set with `rows`, which lie at `place`.
+fn with_files(core: &Core, files: &FileSet, rows: &NewFiles, place: &Place) -> FileSet {
+    let opener = FileOpener {
+        directory: place.directory.clone(),
+        machine: Machine { disk: place.disk.clone(), ..core.env.machine.clone() },
+        early: EarlyFiles::default(),
+        known: Arc::default(),
+        leftovers: place.leftovers.clone(),
+        ..core.env.opener.clone()
+    };
+    let mut files = FileSet::clone(files);
+    for file in &rows.files {
+        let added = files.apply(&Edit::AddFile(file.clone()), &opener, &mut Vec::new());
+        added.expect("the recovery has written rows of tables that are there");
+    }
+    files
 }
 
 /// Copies `logs` to `place`, because recovery may shorten them. Then replays the copies to files in `place`. Returns

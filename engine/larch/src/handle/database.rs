@@ -14,6 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::base::event::{Event, EventHook};
 use crate::base::expiry::{ExpiryTime, ExpiryTimes};
 use crate::base::extractors::{Extractors, IndexKeys};
+use crate::base::kept::AsOf;
 use crate::base::operand::MergeFunction;
 use crate::base::options::{Durability, Follow, LevelOptions, Options, TableOptions};
 use crate::base::release::Release;
@@ -1121,7 +1122,57 @@ impl Database {
         directory: impl AsRef<Path>,
         watch: impl FnMut(Progress) -> G,
     ) -> Result<CheckpointReport> {
-        checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", watch))
+        checkpoint::checkpoint(self.core(), directory.as_ref(), None, &Watch::new("the checkpoint", watch))
+    }
+
+    /// Like [`Database::checkpoint`], but the checkpoint is the database as it was at an older version: `when` is a
+    /// name, a version or a time as for [`Database::at`]. Later rows are not in the checkpoint, and its next commit
+    /// gets the version after that one. A file that has only rows up to this version is shared, one that has only later
+    /// rows is left out, and one that has both is written again.
+    ///
+    /// The checkpoint has the tables of now. An index that was made after this version is not in it, because it lacks
+    /// entries of rows of then; [`CheckpointReport::left_out_indexes`] counts them. Versions with names and the past
+    /// that is retained are there up to this version, so are the changes that a [feed](Database::changes) gives.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let (here, there) = (directory.path().join("here"), directory.path().join("there"));
+    /// let db = larch::Database::open(&here)?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// let kept = db.keep("before the summer")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.checkpoint_at(&there, "before the summer")?;
+    /// let copy = larch::Database::open(&there)?;
+    /// assert_eq!(copy.version(), kept.version);
+    /// assert_eq!(copy.table("fruit")?.get("apple")?.as_deref(), Some(&b"green"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::checkpoint`] and [`Database::at`]. If this database is [read-only](Builder::read_only), the
+    /// version must be kept or be the newest, and snapshots of this process count for nothing.
+    pub fn checkpoint_at(&self, directory: impl AsRef<Path>, when: impl Into<AsOf>) -> Result<CheckpointReport> {
+        self.checkpoint_at_with(directory, when, |_| {})
+    }
+
+    /// Like [`Database::checkpoint_at`], but tells `watch` how many bytes are done so far. `watch` decides whether the
+    /// work goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::checkpoint_at`] does.
+    pub fn checkpoint_at_with<G: GoOn>(
+        &self,
+        directory: impl AsRef<Path>,
+        when: impl Into<AsOf>,
+        watch: impl FnMut(Progress) -> G,
+    ) -> Result<CheckpointReport> {
+        let (when, watch) = (when.into(), Watch::new("the checkpoint", watch));
+        checkpoint::checkpoint(self.core(), directory.as_ref(), Some(&when), &watch)
     }
 
     /// Adds a backup to the backups in `directory`, which must not exist yet, be empty, or have backups of this
@@ -1159,7 +1210,23 @@ impl Database {
     ///
     /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::backup`] does.
     pub fn backup_to<G: GoOn>(&self, backups: &Backups, watch: impl FnMut(Progress) -> G) -> Result<BackupReport> {
-        backup::backup(self.core(), backups.store()?, &Watch::new("the backup", watch))
+        backup::backup(self.core(), backups.store()?, None, &Watch::new("the backup", watch))
+    }
+
+    /// Like [`Database::backup_to`], but the backup is of an older version, as a checkpoint made by
+    /// [`Database::checkpoint_at`] is. Files with newer rows are written again for this backup alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::backup_to`] and [`Database::checkpoint_at`].
+    pub fn backup_at<G: GoOn>(
+        &self,
+        backups: &Backups,
+        when: impl Into<AsOf>,
+        watch: impl FnMut(Progress) -> G,
+    ) -> Result<BackupReport> {
+        let (when, watch) = (when.into(), Watch::new("the backup", watch));
+        backup::backup(self.core(), backups.store()?, Some(&when), &watch)
     }
 
     /// The names of all SSTs that the tables have now, each with its length in bytes. To copy a database while

@@ -1,4 +1,5 @@
-//! The rows in which two versions differ, and the way back to an older version. This module does not know where rows lie.
+//! The rows in which two versions, or two tables that share files, differ, and the way back to an older version. This
+//! module does not know where rows lie.
 
 use super::attempts::transact;
 use super::selection::Selection;
@@ -7,12 +8,16 @@ use super::table::Table;
 use super::transaction::{Isolation, TransactionOptions};
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
+use crate::import::share;
 use crate::read::changed_keys::ChangedKeys;
 use crate::read::versions::Wanted;
 use crate::read::{PartRange, Reader};
 use crate::view::value::Key;
+use crate::write::define;
+use os::sync::Arc;
 use sst::KeyRange;
 use std::fmt;
+use std::time::Duration;
 use std::vec::IntoIter;
 
 /// A row in which two versions differ.
@@ -27,19 +32,47 @@ pub struct Difference {
     pub after: Option<Vec<Vec<u8>>>,
 }
 
-/// The rows in which two versions of a table differ, in key order: [`Table::diff`].
+/// The rows in which two versions of a table, or two tables, differ, in key order: [`Table::diff`],
+/// [`Table::diff_with`].
 pub struct Diff {
-    /// `None` if no key can be in the range.
-    keys: Option<ChangedKeys>,
-    /// The next key that was written.
-    next: Option<Vec<u8>>,
-    /// The keys that were there before in ranges that were erased, and the next of them.
-    erased: ErasedKeys,
-    next_erased: Option<Vec<u8>>,
+    /// The keys to look at.
+    keys: Vec<Keys>,
     before: Values,
     after: Values,
     has_begun: bool,
     has_failed: bool,
+}
+
+/// Keys in order, and the next of them.
+struct Keys {
+    all: AllKeys,
+    next: Option<Vec<u8>>,
+}
+
+enum AllKeys {
+    /// Keys that were written.
+    Written(ChangedKeys),
+    /// Keys that are there on one side, in ranges that were erased on the other one.
+    Erased(Box<ErasedKeys>),
+}
+
+impl Keys {
+    fn written(keys: ChangedKeys) -> Self {
+        Self { all: AllKeys::Written(keys), next: None }
+    }
+
+    fn erased(reader: Selection, ranges: Vec<KeyRange>) -> Self {
+        let keys = ErasedKeys { reader, ranges: ranges.into_iter(), open: None };
+        Self { all: AllKeys::Erased(Box::new(keys)), next: None }
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.next = match &mut self.all {
+            AllKeys::Written(keys) => keys.next()?,
+            AllKeys::Erased(keys) => keys.next()?,
+        };
+        Ok(())
+    }
 }
 
 /// The keys that a reader sees in some ranges.
@@ -64,6 +97,9 @@ impl ErasedKeys {
     }
 }
 
+/// The parts of a value, and the time until which it is there.
+type TimedParts = (Vec<Vec<u8>>, Option<Duration>);
+
 /// Reads the values of a table at one version, in parts.
 enum Values {
     Whole(Reader<'static>),
@@ -87,28 +123,34 @@ impl Values {
     }
 }
 
+impl Values {
+    /// The value with the time until which it is there, both as of one moment.
+    fn get_until(&self, key: &[u8]) -> Result<Option<TimedParts>> {
+        Ok(match self {
+            Self::Whole(reader) => reader.get_until(key)?.map(|(value, until)| (vec![value.to_vec()], until)),
+            Self::Parts(selection) => {
+                let found = selection.get_until(key)?;
+                found.map(|(parts, until)| (parts.iter().map(|part| part.to_vec()).collect(), until))
+            }
+        })
+    }
+}
+
 impl Diff {
+    fn new(keys: Vec<Keys>, before: Values, after: Values) -> Self {
+        Self { keys, before, after, has_begun: false, has_failed: false }
+    }
+
     fn advance(&mut self) -> Result<Option<Difference>> {
-        let Some(keys) = &mut self.keys else { return Ok(None) };
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.next = keys.next()?;
-            self.next_erased = self.erased.next()?;
+            self.keys.iter_mut().try_for_each(Keys::advance)?;
         }
         loop {
-            let is_written = match (&self.next, &self.next_erased) {
-                (None, None) => return Ok(None),
-                (Some(next), Some(erased)) => next <= erased,
-                (next, _) => next.is_some(),
+            let Some(key) = self.keys.iter().filter_map(|keys| keys.next.as_ref()).min().cloned() else {
+                return Ok(None);
             };
-            let key = if is_written {
-                if self.next == self.next_erased {
-                    self.next_erased = self.erased.next()?;
-                }
-                std::mem::replace(&mut self.next, keys.next()?)
-            } else {
-                std::mem::replace(&mut self.next_erased, self.erased.next()?)
-            };
-            let key = key.expect("one of the two is there");
+            let mut at_key = self.keys.iter_mut().filter(|keys| keys.next.as_ref() == Some(&key));
+            at_key.try_for_each(Keys::advance)?;
             let (before, after) = (self.before.get(&key)?, self.after.get(&key)?);
             if before != after {
                 return Ok(Some(Difference { key, before, after }));
@@ -132,7 +174,8 @@ impl Iterator for Diff {
 
 impl fmt::Debug for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Diff").field("next", &self.next).finish_non_exhaustive()
+        let next = self.keys.iter().filter_map(|keys| keys.next.as_ref()).min();
+        f.debug_struct("Diff").field("next", &next).finish_non_exhaustive()
     }
 }
 
@@ -169,21 +212,118 @@ impl Table {
         let core = self.core();
         let view = core.views.of_pin(newer.pin_of(self)?);
         let at_older = self.select([""; 0])?.at(older)?;
-        let (mut keys, mut erased) = (None, Vec::new());
+        let mut keys = Vec::new();
         if let Some(range) = bounds::keys(&range) {
             let wanted = Wanted { keys: &range, after: older.version(), through: newer.version() };
             let files = view.files_of(self.identity())?.clone();
-            let kept = view.files.clone();
+            let is_kept = view.files.showing(older.version()).is_some_and(|showing| showing.shows(self.id()));
             let (changed, ranges) = ChangedKeys::new(core, view, &files, wanted)?;
             // The files of another process's database keep nothing for a snapshot of this one. A row that was erased since may
             // have left no trace, so all rows of the older version are looked at.
             let may_lack = !core.views.has_generations() && older.version() < newer.version();
-            (keys, erased) =
-                (Some(changed), if may_lack && !kept.showing(older.version()).is_some_and(|showing| showing.shows(self.id())) { vec![range] } else { ranges });
+            let erased = if may_lack && !is_kept { vec![range] } else { ranges };
+            keys = vec![Keys::written(changed), Keys::erased(at_older, erased)];
         }
-        let erased = ErasedKeys { reader: at_older, ranges: erased.into_iter(), open: None };
-        let (next, next_erased) = (None, None);
-        Ok(Diff { keys, next, erased, next_erased, before: first, after: second, has_begun: false, has_failed: false })
+        Ok(Diff::new(keys, first, second))
+    }
+
+    /// The rows of `range` in which this table, as `before` shows it, differs from `other`, as `after` shows it, in key
+    /// order. `other` may be a table of another database, such as a checkpoint, a branch or a restored backup, or
+    /// another table of this one, such as a clone. Files that both tables share are passed by, and so are the slices of
+    /// a file that both see. Of other files, all rows are read. It makes no difference which number a file has: files
+    /// are shared if they have the same bytes.
+    ///
+    /// A row that has expired by the clock of one of two databases and not yet by that of the other one may be given or
+    /// not.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let (here, there) = (directory.path().join("here"), directory.path().join("there"));
+    /// let db = larch::Database::open(&here)?; let fruit = db.table("fruit")?; fruit.insert("apple", "green")?;
+    /// db.checkpoint(&there)?; let copy = larch::Database::open(&there)?; copy.table("fruit")?.insert("pear",
+    /// "yellow")?; let theirs = copy.table("fruit")?; let differences = fruit.diff_with(&db.snapshot(), &theirs,
+    /// &copy.snapshot(), ..)?.collect::<Result<Vec<_>, _>>()?; assert_eq!(differences.len(), 1);
+    /// assert_eq!((&differences[0].key[..], &differences[0].before), (&b"pear"[..], &None));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`] if `before` is not of the database of this table, or `after` not of that of `other`;
+    /// [`Error::BadOptions`] if the tables have other column groups; otherwise as [`Table::diff`].
+    pub fn diff_with(
+        &self,
+        before: &Snapshot,
+        other: &Self,
+        after: &Snapshot,
+        range: impl IntoKeyRange,
+    ) -> Result<Diff> {
+        if self.id() == other.id() && Arc::ptr_eq(self.core(), other.core()) {
+            return self.diff(before, after, range);
+        }
+        let groups = [self, other].map(|table| &table.identity().options.groups);
+        if groups[0] != groups[1] {
+            return Err(Error::BadOptions(format!(
+                "table {} has the column groups {:?}, and table {} has {:?}; compare tables with the same groups",
+                self.name(),
+                groups[0],
+                other.name(),
+                groups[1]
+            )));
+        }
+        let (first, second) = (Values::new(self, before)?, Values::new(other, after)?);
+        let views = [(self, before), (other, after)].map(|(table, snapshot)| {
+            let view = table.core().views.of_pin(snapshot.pin_of(table)?);
+            Ok::<_, Error>((view.files_of(table.identity())?.clone(), view))
+        });
+        let [(files, view), (other_files, other_view)] = {
+            let [a, b] = views;
+            [a?, b?]
+        };
+        let mut keys = Vec::new();
+        if let Some(range) = bounds::keys(&range) {
+            let sides = [(&files, before.version()), (&other_files, after.version())];
+            let (ours, our_erased) = ChangedKeys::apart(self.core(), view, sides[0], sides[1], &range)?;
+            let (theirs, their_erased) = ChangedKeys::apart(other.core(), other_view, sides[1], sides[0], &range)?;
+            keys = vec![Keys::written(ours), Keys::written(theirs)];
+            keys.push(Keys::erased(other.select([""; 0])?.at(after)?, our_erased));
+            keys.push(Keys::erased(self.select([""; 0])?.at(before)?, their_erased));
+        }
+        Ok(Diff::new(keys, first, second))
+    }
+
+    /// Makes a new table `name` with the rows and options of this table as `snapshot` shows it. Files without newer
+    /// rows are shared with this table, and a file that has only newer rows is left out. A file that has both is
+    /// written again, without the newer ones. So a table of which little has changed since is cloned at the cost of its
+    /// newest files, and one that was compacted since at the cost of those files that the compaction wrote.
+    /// [`Table::revert`] changes this table instead, and writes only rows that differ.
+    ///
+    /// While files are written, commits go on, but no compaction begins.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// let before = db.snapshot();
+    /// fruit.insert("apple", "red")?;
+    /// let then = fruit.clone_at("fruit of then", &before)?;
+    /// assert_eq!(then.get("apple")?.as_deref(), Some(&b"green"[..]));
+    /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`] if the snapshot is of another database; otherwise as [`Table::clone_as`].
+    pub fn clone_at(&self, name: &str, snapshot: &Snapshot) -> Result<Self> {
+        let version = snapshot.pin_of(self)?.version();
+        let info = share::share_at(self.core(), self.identity(), define::check_new_name(name)?, version)?;
+        Ok(Self::new(self.inner().handle.clone(), info))
     }
 
     /// Makes the rows of `range` again what `snapshot` shows, in one commit, and returns the number of rows that it has
@@ -221,16 +361,15 @@ impl Table {
             let views = &self.core().views;
             let pin = views.pin_at(version).ok_or_else(|| Error::NotKept { version, newest: views.visible() })?;
             let now = Snapshot::of_pin(handle, pin);
-            let mut rows = 0;
+            let (mut rows, then) = (0, Values::new(self, snapshot)?);
             for difference in self.diff(&now, snapshot, &range)? {
                 let Difference { key, after, .. } = difference?;
-                let until = if has_times { self.at(snapshot)?.until(&key)? } else { None };
-                match (after, until) {
-                    // It has expired since the difference was found.
-                    (Some(_), None) if has_times && !self.at(snapshot)?.contains_key(&key)? => tx.remove(self, &key)?,
-                    (Some(parts), None) => tx.insert_parts(self, &key, &parts)?,
-                    (Some(parts), Some(until)) => tx.insert_parts_until(self, &key, &parts, until)?,
-                    (None, _) => tx.remove(self, &key)?,
+                // It may have expired since the difference was found, or a part of it that others were merged into.
+                let after = if has_times { then.get_until(&key)? } else { after.map(|parts| (parts, None)) };
+                match after {
+                    Some((parts, None)) => tx.insert_parts(self, &key, &parts)?,
+                    Some((parts, Some(until))) => tx.insert_parts_until(self, &key, &parts, until)?,
+                    None => tx.remove(self, &key)?,
                 }
                 rows += 1;
             }

@@ -96,18 +96,7 @@ impl Database {
     /// [`Error::NoSuchKept`] if no version has this name; [`Error::NotKept`] if nothing keeps this version.
     pub fn at(&self, when: impl Into<AsOf>) -> Result<Snapshot> {
         let core = self.core();
-        let version = match when.into() {
-            AsOf::Version(version) => version,
-            AsOf::Time(time) => self.version_at(time).ok_or_else(|| self.no_time(time))?,
-            AsOf::Name(name) => {
-                let files = core.views.newest().files.clone();
-                let found = files.kept(&name).map(|kept| kept.version);
-                found.ok_or_else(|| Error::NoSuchKept {
-                    name,
-                    kept: files.all_kept().map(|kept| kept.name.clone()).collect(),
-                })?
-            }
-        };
+        let version = keep::version_of(core, &when.into())?;
         let not_kept = || Error::NotKept { version, newest: core.views.visible() };
         Ok(Snapshot::of_pin(self.handle(), core.views.pin_at(version).ok_or_else(not_kept)?))
     }
@@ -172,12 +161,6 @@ impl Database {
     pub fn time_of(&self, version: Version) -> Option<Duration> {
         self.oldest_past()?;
         keep::time_of(self.core(), version).map(Duration::from_micros)
-    }
-
-    fn no_time(&self, asked: Duration) -> Error {
-        let core = self.core();
-        let oldest = self.oldest_past().and_then(|from| keep::time_of(core, from));
-        Error::NoTime { asked: micros(asked), oldest }
     }
 }
 

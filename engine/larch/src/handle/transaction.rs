@@ -460,8 +460,7 @@ impl Transaction {
         let core = self.handle.core();
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole()).within(&self.work);
-        let is_there = |until: Option<Until>| until.is_none_or(|until| !core.env.row_clock.has_passed(until));
-        let old = reader.get_expired(key)?.filter(|(_, until)| is_there(*until));
+        let old = reader.get_timed(key)?;
         let (old, until) = old.map_or((None, None), |(value, until)| (Some(value), until));
         let value = operand::value_after(key, old.as_deref(), operand, &core.env.options.merge_functions)?;
         limits::check_row(&core.env.options, table, key, &value)?;

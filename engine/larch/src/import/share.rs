@@ -1,20 +1,22 @@
 //! Clones, splits and renames tables without copying rows. The files stay where they are, and edits of the manifest
 //! say that another table also uses them, or a slice of them. This module does not know what is in the files.
 
+use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
 use crate::compact::cut::{self, Remainder};
 use crate::core::Core;
-use crate::files::output::Outputs;
-use crate::manifest::Edit;
+use crate::files::older::{OlderFiles, older_files, rewrite};
+use crate::files::output::{Outputs, Target};
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::new_files::NewFiles;
+use crate::manifest::{Edit, NewFile};
 use crate::write::change::TableChange;
 use crate::write::define::check_unindexed;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 use sst::KeyRange;
-use sst::RangeErase;
+use sst::{RangeErase, Version};
 
 /// Which rows of an old table a new table gets, and whether the old table keeps these rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,65 @@ pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'
     outcome
 }
 
+/// Creates the table `name` with the rows that `table` has at `version`, which the caller has pinned. Files without
+/// newer rows are shared, and files with newer rows are written again without them.
+///
+/// # Errors
+///
+/// As [`share`]; an error if a file cannot be read or written.
+pub fn share_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Version) -> Result<Arc<TableInfo>> {
+    let outcome = share_files_at(core, table, name, version);
+    core.background.wake_compact();
+    outcome
+}
+
+fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Version) -> Result<Arc<TableInfo>> {
+    let check = || {
+        let view = core.views.newest();
+        view.files_of(table)?;
+        check_unindexed(&view.files, table, "a clone")?;
+        match view.files.tables.named(name) {
+            Some(_) => Err(Error::TableExists(name.to_owned())),
+            None => Ok(()),
+        }
+    };
+    // From here on, all rows up to the version are in files, and no file of the table is replaced.
+    let paused = TableChange::begin_with_levels(core, &[table], &[], |_| check())?.pause();
+    let files = core.views.newest().files_of(table)?.clone();
+    let OlderFiles { replaced, mixed } = older_files(&files, version);
+    let seen = core.views.boundaries();
+    let kept = seen.versions().iter().copied().filter(|other| *other < version).chain([version]).collect();
+    let boundaries = Boundaries::new(kept, seen.all_from().filter(|from| *from <= version));
+    let mut new = NewFiles::none(&core.env.place());
+    for mixed in mixed {
+        let written = rewrite(core, &files, &mixed, (version, &boundaries), Target::Database, &mut || true)?;
+        new.append(written.ok_or(Error::Cancelled("the clone"))?);
+    }
+    let change = paused.resume()?;
+    check()?;
+    let id = TableId(core.views.newest().files.next_table);
+    let mut edits = new_table(&files.info, id, name);
+    for (level, file) in files.files() {
+        let (level, number) = (level as u8, file.number);
+        if replaced.binary_search(&(level, number)).is_err() {
+            edits.push(Edit::ShareFile { table: table.id, level, number, to: id });
+        }
+    }
+    let NewFiles { files, fresh } = new;
+    edits.extend(files.into_iter().map(|file| Edit::AddFile(NewFile { table: id, ..file })));
+    change.install(&edits, fresh)?;
+    core.views.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))
+}
+
+/// The edits that create the table `id` with the options of the table `info`, whose files it will see.
+fn new_table(info: &TableInfo, id: TableId, name: &str) -> Vec<Edit> {
+    let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
+    if info.since > 0 {
+        edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
+    }
+    edits
+}
+
 fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let from = match part {
         SharedPart::From(key) => Some(key),
@@ -62,10 +123,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     let view = core.views.newest();
     let files = view.files_of(table)?;
     let (info, id) = (&files.info, TableId(view.files.next_table));
-    let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
-    if info.since > 0 {
-        edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
-    }
+    let mut edits = new_table(info, id, name);
     let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep);
     // No key is less than the empty key.
     let before = from.filter(|key| !key.is_empty());

@@ -403,26 +403,32 @@ impl IndexedWrites<'_> {
         let rows =
             Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
         let has_times = self.handle.core().env.row_clock.has_times();
+        let (whole_row, no_part) = (PartList::whole(), PartList::nothing(1));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
         for row in rows.limit(most_rows as u64) {
-            let (key, row) = row?;
+            let (key, mut row) = row?;
             self.work.depend_on(table.id, &key);
-            let mut until = None;
+            let (mut until, mut in_row) = (None, &parts);
             if has_times {
                 // Only values without column groups can be merged into.
                 let is_whole = table.options.groups.len() < 2;
-                let of_row = if is_whole { PartList::whole() } else { PartList::nothing(1) };
-                let whole = Reader::<Parts>::new(&handle, Some(self.pin), of_row);
+                let of_row = if is_whole { &whole_row } else { &no_part };
+                let whole = Reader::<Parts>::new(&handle, Some(self.pin), *of_row);
                 // It may have expired since the range found it, and then a flush may have dropped it.
                 let Some((whole, time)) = whole.get_expired(&key)? else { continue };
                 until = time;
-                if let (Some(until), true) = (until, is_whole) {
-                    // If the value was merged into one with a time, it is written as a whole, so that both have one time.
-                    self.work.write_to(table).put_until(table.id.0, &key, &whole[0], Some(until));
+                if is_whole {
+                    if until.is_some() {
+                        // If the value was merged into one with a time, it is written as a whole, so that both have one
+                        // time.
+                        self.work.write_to(table).put_until(table.id.0, &key, &whole[0], until);
+                    }
+                    // If a part of it has expired since the range found it, it is another value.
+                    (row, in_row) = (whole, of_row);
                 }
             }
             bytes += key.len() + row.iter().map(|part| part.len()).sum::<usize>();
-            for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &row, group))? {
+            for index_key in index.keys_of(table, &key, &|group| part_of(in_row, &row, group))? {
                 if let Some((found, _)) = self.check_new(table, index, &index_key, &key)? {
                     let (table, index) = (table.name.as_str().into(), index.info().name.as_str().into());
                     return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });

@@ -302,6 +302,16 @@ impl FileSet {
         self.table_pasts.keep_through(newest);
     }
 
+    /// Makes `version` the newest version, for a copy. The caller makes sure that reads can see it, and takes away what
+    /// the files have of later versions.
+    pub fn go_back_to(&mut self, version: Version) {
+        // Rows that had expired by the time of a later version may be gone.
+        self.expired = if self.has_times() { self.latest_time() } else { self.expired };
+        (self.last_version, self.flushed_version) = (version, version);
+        self.times.forget_after(version);
+        self.keep_through(version);
+    }
+
     /// The version from which on reads can see every version, if the database keeps its past.
     pub fn readable_from(&self) -> Option<Version> {
         self.retained.filter(|retained| retained.is_sure).map(|retained| retained.from)

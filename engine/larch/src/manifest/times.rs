@@ -41,6 +41,14 @@ impl Times {
         }
     }
 
+    /// Drops the moments after `version`, which a copy does not have.
+    pub fn forget_after(&mut self, version: Version) {
+        let left = self.through(version).len();
+        if left < self.0.len() {
+            Arc::make_mut(&mut self.0).truncate(left);
+        }
+    }
+
     /// The moments up to `version`.
     pub fn through(&self, version: Version) -> &[VersionTime] {
         &self.0[..self.0.partition_point(|moment| moment.version <= version)]

@@ -279,6 +279,41 @@ impl<V: Content> Reader<'_, V> {
         }))
     }
 
+    /// The value of `key` and the time until which it is there, as the time since the beginning of 1970, both as of one
+    /// moment. The time is `None` if the value does not expire. [`Reader::get`] and [`Reader::until`] after each other
+    /// may give a value of before it expired, and no time.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let tomorrow = std::time::Duration::from_secs(db.clock().as_secs() + 24 * 60 * 60);
+    /// fruit.insert_until("apple", "ripe", tomorrow)?;
+    /// let (value, until) = fruit.get_until("apple")?.expect("it is there");
+    /// assert_eq!((&value[..], until), (&b"ripe"[..], Some(tomorrow)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn get_until(&self, key: impl AsRef<[u8]>) -> Result<Option<(V, Option<Duration>)>> {
+        Ok(self.get_timed(key.as_ref())?.map(|(value, until)| (value, until.map(row_clock::time_of))))
+    }
+
+    /// As [`Reader::get_until`].
+    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<Option<(V, Option<Until>)>> {
+        match self.get_expired(key)? {
+            // It has expired. If others were merged into this value, they are still there.
+            Some((_, Some(until))) if self.table.core().env.row_clock.has_passed(until) => {
+                Ok(self.get(key)?.map(|value| (value, None)))
+            }
+            found => Ok(found),
+        }
+    }
+
     /// The value of `key`, or `None` if the key has no value.
     ///
     /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:

@@ -45,6 +45,24 @@ pub struct TableChange<'c> {
     _levels: Option<OwnedLevels<'c>>,
 }
 
+/// A change that lets commits go on while it works on files.
+pub struct PausedChange<'c> {
+    core: &'c Core,
+    levels: OwnedLevels<'c>,
+}
+
+impl<'c> PausedChange<'c> {
+    /// Takes the writer's lock again.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`TableChange::begin`].
+    pub fn resume(self) -> Result<TableChange<'c>> {
+        sync_before_locking(self.core)?;
+        TableChange::take(self.core, Some(self.levels))
+    }
+}
+
 impl<'c> TableChange<'c> {
     /// Makes all commits so far durable, and takes the writer's lock.
     ///
@@ -82,6 +100,17 @@ impl<'c> TableChange<'c> {
         tables.iter().try_for_each(|table| table_to_files(core, writer, table.id))?;
         core.sync(writer.unsynced())?;
         Ok(change)
+    }
+
+    /// Releases the writer, so that commits go on, but not the levels, so that no file of a table is replaced.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the change does not hold the levels.
+    pub fn pause(self) -> PausedChange<'c> {
+        let Self { core, writer, _levels: levels } = self;
+        drop(writer);
+        PausedChange { core, levels: levels.expect("the change began with the levels") }
     }
 
     fn take(core: &'c Core, levels: Option<OwnedLevels<'c>>) -> Result<Self> {

@@ -4,7 +4,7 @@
 use super::define::is_new_name;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
-use crate::base::kept::{Kept, MAX_KEPT};
+use crate::base::kept::{AsOf, Kept, MAX_KEPT, micros};
 use crate::base::retention::{Retained, Retention, TableRetained, TableRule};
 use crate::base::table::TableInfo;
 use crate::core::Core;
@@ -264,6 +264,37 @@ fn report_size(core: &Core, files: &FileSet) {
     if !reported.swap(true, Ordering::Relaxed) {
         core.env.report(|| Event::PastFillsDisk { history_bytes, free_bytes });
     }
+}
+
+/// The version that `when` stands for. Whether reads can still see it is not known then.
+///
+/// # Errors
+///
+/// [`Error::NoSuchKept`] if no version has this name; [`Error::NoTime`] if the time is before all that is known, or if
+/// the past is not kept.
+pub fn version_of(core: &Core, when: &AsOf) -> Result<Version> {
+    let files = core.views.newest().files.clone();
+    match when {
+        AsOf::Version(version) => Ok(*version),
+        AsOf::Name(name) => {
+            let found = files.kept(name).map(|kept| kept.version);
+            found.ok_or_else(|| Error::NoSuchKept {
+                name: name.clone(),
+                kept: files.all_kept().map(|kept| kept.name.clone()).collect(),
+            })
+        }
+        AsOf::Time(time) => {
+            let asked = micros(*time);
+            let from = files.oldest_past();
+            let found = from.and_then(|_| version_at(core, asked));
+            found.ok_or_else(|| Error::NoTime { asked, oldest: from.and_then(|from| time_of(core, from)) })
+        }
+    }
+}
+
+/// Whether `when` is a time that has not passed, which stands for the newest version.
+pub fn is_newest(core: &Core, when: &AsOf) -> bool {
+    matches!(when, AsOf::Time(time) if micros(*time) >= micros_now(core))
 }
 
 /// The newest version that had been made by `micros`, in microseconds after the beginning of 1970. `None` if no noted time

@@ -6,7 +6,7 @@ mod option;
 use super::*;
 use crate::index::{IndexKeys, IndexOptions};
 use crate::past::{ChangeKind, Retention};
-use crate::{Builder, Database, Durability, Readable, TableOptions, Version};
+use crate::{Builder, Database, Durability, MergeOp, Readable, TableOptions, Version};
 use os::sim::{SimClock, SimDisk};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicI64, Ordering};
@@ -14,6 +14,7 @@ use os::{Clock, Disk, Machine};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A clock whose wall time jumps in both directions. Its other time does not.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ struct Jumping {
     steady: Arc<SimClock>,
     /// How far the wall clock is ahead of the other, in milliseconds.
     ahead: AtomicI64,
+    /// How many looks at the wall clock are left until it jumps by a second. Negative if it does not.
+    looks: AtomicI64,
 }
 
 const START_MILLIS: i64 = 1_000_000;
@@ -31,6 +34,9 @@ impl Clock for Jumping {
     }
 
     fn wall(&self) -> Duration {
+        if self.looks.fetch_sub(1, Ordering::Relaxed) == 0 {
+            self.ahead.fetch_add(1000, Ordering::Relaxed);
+        }
         let steady = self.steady.now().as_millis() as i64;
         Duration::from_millis((START_MILLIS + steady + self.ahead.load(Ordering::Relaxed)).max(0) as u64)
     }
@@ -49,7 +55,8 @@ struct World {
 impl World {
     fn new() -> Self {
         let (_, disk) = Machine::simulated(1);
-        let clock = Jumping { steady: Arc::new(SimClock::new()), ahead: AtomicI64::new(0) };
+        let [ahead, looks] = [0, -1].map(AtomicI64::new);
+        let clock = Jumping { steady: Arc::new(SimClock::new()), ahead, looks };
         Self { disk, clock: Arc::new(clock), opened: 0 }
     }
 
@@ -63,6 +70,18 @@ impl World {
         let db = self.builder().open().expect("the disk works");
         let table = db.table("t").expect("the disk works");
         (db, table)
+    }
+
+    /// Calls `work` while the wall clock jumps by a second at the look with number `n`. Returns whether there was such
+    /// a look.
+    fn jump_at_look(&self, n: i64, work: impl FnOnce()) -> bool {
+        self.clock.looks.store(n, Ordering::Relaxed);
+        work();
+        let has_jumped = self.clock.looks.swap(-1, Ordering::Relaxed) < 0;
+        if !has_jumped {
+            self.jump(1000);
+        }
+        has_jumped
     }
 
     /// Moves the wall clock.
@@ -462,7 +481,8 @@ fn a_follower_shows_what_expires_and_is_never_behind_what_the_writer_has_dropped
     let until = in_millis(&db, 1000);
     table.insert_until("a", "1", until).expect("it is taken");
     // Its clock is a minute behind.
-    let clock = Jumping { steady: world.clock.steady.clone(), ahead: AtomicI64::new(-60_000) };
+    let [ahead, looks] = [-60_000, -1].map(AtomicI64::new);
+    let clock = Jumping { steady: world.clock.steady.clone(), ahead, looks };
     let machine = Machine { clock: Arc::new(clock), ..Machine::simulated_on(world.disk.clone(), 99) };
     let follower = Database::builder("db").machine(machine).follow(crate::Follow::Commits).open().expect("it opens");
     let its = follower.existing_table("t").expect("it reads").expect("it is there");
@@ -545,4 +565,121 @@ fn what_is_not_durable_may_be_lost_but_no_expired_row_comes_back() {
     let (db, table) = world.open();
     assert!(table.get("a").expect("the disk works").is_none());
     assert!(db.clock() >= Duration::from_millis(START_MILLIS as u64 + 100), "the manifest says when rows were dropped");
+}
+
+#[test]
+fn an_index_agrees_with_rows_that_were_merged_and_expire_while_it_is_built() {
+    for in_file in [false, true] {
+        for n in 0.. {
+            let mut world = World::new();
+            let (db, table) = world.open();
+            let until = in_millis(&db, 500);
+            for i in 0..6_u8 {
+                table.insert_until([i], "a", until).expect("it is taken");
+                if i % 2 == 0 {
+                    table.merge([i], MergeOp::Append(b"b")).expect("it is taken");
+                }
+                if in_file && i == 3 {
+                    db.flush().expect("the disk works");
+                }
+            }
+            table.insert("stays", "c").expect("it is taken");
+            let mut index = None;
+            let has_jumped = world.jump_at_look(n, || {
+                let made = table.create_index("by_value", "whole", &IndexOptions::default(), |_| {});
+                index = Some(made.expect("the disk works"));
+            });
+            let index = index.expect("it was made");
+            let rows = all(table.range(..));
+            let found = index.range_by(..).map(|row| {
+                let (entry, value) = row.expect("each entry has a row");
+                assert_eq!(entry.index_key(), &value[..], "look {n}, in file {in_file}");
+                (entry.row_key().to_vec(), value.to_vec())
+            });
+            let mut found: Rows = found.collect();
+            found.sort();
+            assert_eq!(found, rows, "look {n}, in file {in_file}");
+            let is_left = |(key, value): &(Vec<u8>, Vec<u8>)| key == b"stays" || key[0] % 2 == 0 && value == b"b";
+            assert!(rows.iter().all(is_left), "look {n}, in file {in_file}: {rows:?}");
+            // What had expired before the index was there has left what was merged into it.
+            assert!(n > 0 || rows.len() == 4, "in file {in_file}: {rows:?}");
+            if !has_jumped {
+                assert!(n > 5, "{n} looks");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_written_again_keeps_its_time_whenever_it_expires() {
+    let works: [fn(&Database, &Table); 2] = [
+        |_, table| table.merge("m", MergeOp::Append(b"c")).expect("it is taken"),
+        |db, table| {
+            let before = db.snapshot();
+            table.remove("m").expect("it is taken");
+            table.revert(&before, ..).expect("nobody else writes");
+        },
+    ];
+    for (work, has_index) in [(0, false), (0, true), (1, false), (1, true)] {
+        for n in 0.. {
+            let mut world = World::new();
+            let (db, table) = world.open();
+            table.insert_until("m", "a", in_millis(&db, 500)).expect("it is taken");
+            table.merge("m", MergeOp::Append(b"b")).expect("it is taken");
+            let create = || table.create_index("by_value", "whole", &IndexOptions::default(), |_| {});
+            let index = has_index.then(|| create().expect("the disk works"));
+            let has_jumped = world.jump_at_look(n, || works[work](&db, &table));
+            let value = table.get("m").expect("the disk works").map(|value| value.to_vec());
+            assert!(
+                value.as_ref().is_none_or(|value| !value.contains(&b'a')),
+                "work {work}, index {has_index}, look {n}: a value without its time: {value:?}"
+            );
+            if let Some(index) = index {
+                let keys: Vec<_> =
+                    index.range_by(..).map(|row| row.expect("the disk works").0.index_key().to_vec()).collect();
+                assert_eq!(keys, value.into_iter().collect::<Vec<_>>(), "work {work}, look {n}");
+            }
+            if !has_jumped {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_read_by_an_index_that_is_left_and_taken_up_again_gives_each_row_once() {
+    for n in 0.. {
+        let mut world = World::new();
+        let (db, table) = world.open();
+        let index = table.create_index("by_value", "whole", &IndexOptions::default(), |_| {}).expect("the disk works");
+        let until = in_millis(&db, 500);
+        for i in 0..12_u8 {
+            match i % 3 {
+                0 => table.insert([i], [i]).expect("it is taken"),
+                _ => table.insert_until([i], [i], until).expect("it is taken"),
+            }
+        }
+        let mut found = Vec::new();
+        let has_jumped = world.jump_at_look(n, || {
+            let mut rows = index.range_by(..);
+            loop {
+                let end = rows.for_each_row(|row| {
+                    found.push(row.row_key()[0]);
+                    if found.len() % 2 == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                if end.expect("the disk works").is_continue() {
+                    break;
+                }
+            }
+        });
+        assert!(found.is_sorted_by(|a, b| a < b), "look {n}: {found:?}");
+        let stay: Vec<u8> = found.iter().copied().filter(|key| key % 3 == 0).collect();
+        assert_eq!(stay, [0, 3, 6, 9], "look {n}: {found:?}");
+        if !has_jumped {
+            assert_eq!(found.len(), 12);
+            assert!(n > 3, "{n} looks");
+            return;
+        }
+    }
 }
