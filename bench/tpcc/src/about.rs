@@ -5,6 +5,7 @@
 //!   key                                  value
 //!   0                                    warehouses, seed, loaded
 //!   1, table, first warehouse, last      nothing: this part was loaded
+//!   2                                    nothing: the sums of the year are in a table of their own
 //! ```
 
 use crate::database::{Form, Part};
@@ -23,6 +24,11 @@ pub fn form_key() -> Vec<u8> {
 /// The key under which a loaded part is stored.
 pub fn part_key(part: &Part) -> Vec<u8> {
     (1_u8, part.table as u8, *part.warehouses.start(), *part.warehouses.end()).to_key()
+}
+
+/// The key of the entry that is there if the sums of the year are in a table of their own.
+pub fn sums_key() -> Vec<u8> {
+    (2_u8,).to_key()
 }
 
 /// The value that is stored under [`form_key`].

@@ -11,7 +11,7 @@ use crate::encoding::{
     numbered_key, stock_key, warehouse_key,
 };
 use crate::oldest::Oldest;
-use crate::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
+use crate::schema::{Cents, Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use crate::text::Text;
 use crate::transactions::{Columns, DistrictId, Rows, missing};
 use harness::Failure;
@@ -121,6 +121,12 @@ pub trait Ordered {
         Ok(())
     }
 
+    /// Adds to the sum of the year of the warehouse or district `key` without reading it, if the store keeps these sums
+    /// apart from the rows. Otherwise does nothing and returns false.
+    fn add_to_year(&mut self, _key: &[u8], _amount: Cents) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
     /// Commits the transaction. Fails with the harm [`Again`](harness::Harm::Again) if it conflicts with others.
     fn commit(self) -> Result<Self::Committed, Failure>;
 }
@@ -187,12 +193,29 @@ impl<S: Ordered> Rows for RowsOf<'_, S> {
         self.put(Table::Warehouse, Row::Warehouse(row), 0)
     }
 
+    fn pay_warehouse(&mut self, row: &mut Warehouse, amount: Cents) -> Result<(), Failure> {
+        if self.store.add_to_year(self.kept.scratch.key(|key| warehouse_key(row.warehouse, key)), amount)? {
+            return Ok(());
+        }
+        row.year_to_date += amount;
+        self.put_warehouse(row)
+    }
+
     fn district(&mut self, of: DistrictId, row: &mut District) -> Result<(), Failure> {
         self.get(Table::District, Parts::All, row, |key| district_key(of, key))
     }
 
     fn put_district(&mut self, row: &District) -> Result<(), Failure> {
         self.put(Table::District, Row::District(row), 0)
+    }
+
+    fn pay_district(&mut self, row: &mut District, amount: Cents) -> Result<(), Failure> {
+        let of = DistrictId { warehouse: row.warehouse, district: row.district };
+        if self.store.add_to_year(self.kept.scratch.key(|key| district_key(of, key)), amount)? {
+            return Ok(());
+        }
+        row.year_to_date += amount;
+        self.put_district(row)
     }
 
     fn customer(&mut self, of: DistrictId, customer: u32, columns: Columns, row: &mut Customer) -> Result<(), Failure> {

@@ -34,10 +34,20 @@ pub trait Rows {
     fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure>;
     /// Writes a warehouse.
     fn put_warehouse(&mut self, row: &Warehouse) -> Result<(), Failure>;
+    /// Adds a payment to what a warehouse got in this year. The warehouse was read into `row`.
+    fn pay_warehouse(&mut self, row: &mut Warehouse, amount: Cents) -> Result<(), Failure> {
+        row.year_to_date += amount;
+        self.put_warehouse(row)
+    }
     /// Reads a district.
     fn district(&mut self, of: DistrictId, row: &mut District) -> Result<(), Failure>;
     /// Writes a district.
     fn put_district(&mut self, row: &District) -> Result<(), Failure>;
+    /// Adds a payment to what a district got in this year. The district was read into `row`.
+    fn pay_district(&mut self, row: &mut District, amount: Cents) -> Result<(), Failure> {
+        row.year_to_date += amount;
+        self.put_district(row)
+    }
     /// Reads these columns of a customer.
     fn customer(&mut self, of: DistrictId, customer: u32, columns: Columns, row: &mut Customer) -> Result<(), Failure>;
     /// The numbers of all customers with the last name `last`, in the order of their first names.
@@ -215,11 +225,9 @@ impl Work {
         let home = DistrictId { warehouse: input.customer_warehouse, district: input.customer_district };
         let Self { warehouse, district, customer, numbers, .. } = self;
         rows.warehouse(of.warehouse, warehouse)?;
-        warehouse.year_to_date += input.amount;
-        rows.put_warehouse(warehouse)?;
+        rows.pay_warehouse(warehouse, input.amount)?;
         rows.district(of, district)?;
-        district.year_to_date += input.amount;
-        rows.put_district(district)?;
+        rows.pay_district(district, input.amount)?;
 
         let number = found(rows, home, &input.customer, numbers)?;
         rows.customer(home, number, Columns::All, customer)?;

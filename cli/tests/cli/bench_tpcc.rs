@@ -159,6 +159,8 @@ fn wrong_arguments_are_refused_with_a_way_out() {
     tpcc(&session, &["run", "--target", "redb:db"]).fails(2, &["no TPC-C on `redb`", "larch, noop, postgres"]);
     tpcc(&session, &["run", "--target", "larch:nowhere"]).fails(3, &["no database in nowhere"]);
     tpcc(&session, &["run", "--target", "larch:db?cache=much"]).fails(2, &["cache"]);
+    let more = ["run", "--target", "noop:?counters=merge", "--warehouses", "1"];
+    tpcc(&session, &more).fails(2, &["there is no option `counters`"]);
     tpcc(&session, &["run", "--target", "noop:", "--warehouses", "0"]).fails(2, &["warehouses"]);
     assert!(!session.has("nowhere"), "a run makes no database");
 }

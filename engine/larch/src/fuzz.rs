@@ -17,5 +17,5 @@ pub use crate::manifest::{Edit, ManifestLog, NewFile};
 
 /// The operand of a merge, as logs have it.
 pub fn encoded(op: &crate::MergeOp<'_>) -> Vec<u8> {
-    op.encode()
+    op.encode().to_vec()
 }

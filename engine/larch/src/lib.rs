@@ -117,6 +117,8 @@
 //! A program that was built without a codec refuses options that ask for it, and databases that need it. The error
 //! names the missing feature.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
+#![cfg_attr(doctest, doc = include_str!("../../../docs/guide/merges.md"))]
+#![cfg_attr(doctest, doc = include_str!("../../../docs/guide/tables.md"))]
 
 mod base;
 mod changes;

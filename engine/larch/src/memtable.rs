@@ -38,7 +38,7 @@ mod skip_list;
 
 pub use copied::CopiedRows;
 pub use cursor::MemCursor;
-pub use merging::{collect, is_whole};
+pub use merging::is_whole;
 pub use row::MemRow;
 
 use arena::Arena;
@@ -239,17 +239,30 @@ impl Rows<'_> {
         self.add(&Content { key, version, kind: RowKind::PutUntil, value, until: Some(until) });
     }
 
+    #[inline]
     fn add(&mut self, content: &Content<'_>) {
-        let memtable = self.memtable;
-        if let Some(filter) = &memtable.filter {
-            filter.note(hash_key(content.key), memtable.rows.arena().used_bytes());
+        self.note_key(content.key);
+        let inserted = self.inserter.insert(content);
+        self.count(content.kind, inserted);
+    }
+
+    /// Notes the key of a row in the filter, before the row is inserted.
+    #[inline]
+    fn note_key(&self, key: &[u8]) {
+        if let Some(filter) = &self.memtable.filter {
+            filter.note(hash_key(key), self.memtable.rows.arena().used_bytes());
         }
-        let (bytes, is_new) = self.inserter.insert(content);
+    }
+
+    /// Counts a row of this kind that was inserted: its memory in bytes, and whether it replaces none.
+    #[inline]
+    fn count(&self, kind: RowKind, (bytes, is_new): (u64, bool)) {
+        let memtable = self.memtable;
         memtable.row_bytes.fetch_add(bytes, Ordering::Relaxed);
         if is_new {
             memtable.row_count.fetch_add(1, Ordering::Relaxed);
         }
-        if content.kind == RowKind::Erase {
+        if kind == RowKind::Erase {
             memtable.erase_count.fetch_add(1, Ordering::Relaxed);
         }
     }

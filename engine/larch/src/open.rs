@@ -175,14 +175,12 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     files.next_number =
         listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
-    let functions = options.merge_functions.clone();
     let env = Environment::new(machine, directory, options, opener, files.epoch);
     env.row_clock.raise(files.latest_time());
     if files.has_times() {
         env.row_clock.note_times();
     }
-    let clock = env.row_clock.clone();
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), clock, functions };
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), rules: env.read_rules() };
     let core = Arc::new(Core::new(env, Some(lock), view, last));
     if core.env.options.compaction_workers {
         Exchange { disk: &*core.env.machine.disk, database: &core.env.directory }.remove_jobs_before(core.env.epoch);

@@ -24,6 +24,7 @@ use crate::base::row_clock::RowClock;
 use crate::base::table::TableInfo;
 use crate::manifest::{FileSet, TableFiles};
 use crate::memtable::Memtable;
+use crate::memtable::row_memory::RowMemory;
 use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use own_writes::OwnRows;
@@ -38,10 +39,19 @@ pub struct View {
     pub memory: Vec<Arc<MemSet>>,
     /// The files of all tables.
     pub files: Arc<FileSet>,
+    /// What decides of rows when they are read.
+    pub rules: Arc<ReadRules>,
+}
+
+/// What decides of rows when they are read, and is the same in all views of a database.
+#[derive(Debug)]
+pub struct ReadRules {
     /// The clock by which rows expire.
     pub clock: Arc<RowClock>,
     /// The functions that merges may call.
     pub functions: MergeFunctions,
+    /// Where the memory of values that merges make is counted.
+    pub memory: Arc<RowMemory>,
 }
 
 impl View {
@@ -99,7 +109,8 @@ impl<'v> TableView<'v> {
     /// Whether a row of this kind has a value for the reader. `until` gives the time of a row that has one.
     #[inline(always)]
     pub fn shows(&self, kind: RowKind, until: impl FnOnce() -> Option<Until>) -> bool {
-        kind == RowKind::Put || kind != RowKind::Erase && (self.shows_expired || self.view.clock.shows(kind, until))
+        kind == RowKind::Put
+            || kind != RowKind::Erase && (self.shows_expired || self.view.rules.clock.shows(kind, until))
     }
 
     /// The memtables of the table in this view, newest first, without the transaction's own writes.

@@ -1,6 +1,9 @@
 //! TPC-C on Larch. Each of the nine tables is a table of Larch, with the keys and values of [`tpcc::encoding`].
 //! Customers and stock have column groups. Two indexes find customers by name and orders by customer. A tenth table,
 //! `tpcc`, records how the database was made and which parts are loaded.
+//!
+//! With the option `counters=merge`, what warehouses and districts got in this year is not in their rows but in a table
+//! of counters, `year_to_date`, under the same keys. A payment adds to it by merges.
 
 mod load;
 mod session;
@@ -34,6 +37,8 @@ struct Larch {
     about: larch::Table,
     options: TableOptions,
     durability: Durability,
+    /// Whether a new database gets a table of counters, and an old one must have it. `None`: as it was made.
+    counters: Option<bool>,
     write_buffer_bytes: u64,
     /// Transactions under way on each thread.
     depth: usize,
@@ -53,7 +58,12 @@ struct Tables {
     stock: Selection,
     /// The indexes in the order of [`Index::ALL`].
     indexes: [larch::Index; 2],
+    /// What warehouses and districts got in this year, if it is not in their rows.
+    sums: Option<larch::Table>,
 }
+
+/// The name of the table of counters.
+const SUMS: &str = "year_to_date";
 
 impl Tables {
     fn of(&self, table: Table) -> &larch::Table {
@@ -62,38 +72,65 @@ impl Tables {
 }
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
-    let mut options = target.options()?;
-    let cache = super::cache_budget(&mut options)?;
-    let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
-    let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
-    let durability =
-        options.choice("durability", &[("synced", Durability::Synced), ("buffered", Durability::Buffered)])?;
-    let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
-    let form = TableForm::take(&mut options, 1)?;
-    options.finish()?;
-    let place = target.directory()?;
-    let builder = || {
-        let builder = Database::builder(place).durability(durability).publish_metrics(true);
-        let builder = builder.cache_bytes(cache).write_buffer_bytes(write_buffer_bytes);
-        let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
-        builder.prefer_flat_index(reads_flat_index).extractors(extractors::of)
-    };
-    let none =
-        || Failure::session("no_store", format!("there is no database in {}: make it with init", place.display()));
-    let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
-    let about = match setup.opening {
-        Opening::Existing => db.existing_table(about::TABLE).map_err(broken)?.ok_or_else(none)?,
-        Opening::OrCreate | Opening::Recreate => db.table(about::TABLE).map_err(broken)?,
-    };
-    let options = form.options();
-    let (tables, depth) = (Mutex::new(None), setup.connections.unwrap_or(DEPTH));
-    Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
+    Ok(Box::new(Larch::open(target, setup)?))
 }
 
 impl Larch {
+    fn open(target: &Target, setup: &Setup) -> Result<Self, Failure> {
+        let mut options = target.options()?;
+        let cache = super::cache_budget(&mut options)?;
+        let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
+        let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
+        let durability =
+            options.choice("durability", &[("synced", Durability::Synced), ("buffered", Durability::Buffered)])?;
+        let counters = options.choice("counters", &[("", None), ("put", Some(false)), ("merge", Some(true))])?;
+        let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
+        let form = TableForm::take(&mut options, 1)?;
+        options.finish()?;
+        let place = target.directory()?;
+        let builder = || {
+            let builder = Database::builder(place).durability(durability).publish_metrics(true);
+            let builder = builder.cache_bytes(cache).write_buffer_bytes(write_buffer_bytes);
+            let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
+            builder.prefer_flat_index(reads_flat_index).extractors(extractors::of)
+        };
+        let none =
+            || Failure::session("no_store", format!("there is no database in {}: make it with init", place.display()));
+        let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
+        let about = match setup.opening {
+            Opening::Existing => db.existing_table(about::TABLE).map_err(broken)?.ok_or_else(none)?,
+            Opening::OrCreate | Opening::Recreate => db.table(about::TABLE).map_err(broken)?,
+        };
+        let options = form.options();
+        let (tables, depth) = (Mutex::new(None), setup.connections.unwrap_or(DEPTH));
+        let larch = Larch { db, about, options, durability, counters, write_buffer_bytes, depth, tables };
+        larch.check_counters()?;
+        Ok(larch)
+    }
+
     fn table(&self, table: Table) -> Result<larch::Table, Failure> {
         let none = || Failure::session("no_table", format!("there is no table {}: make it with init", table.name()));
         self.db.existing_table(table.name()).map_err(broken)?.ok_or_else(none)
+    }
+
+    /// The table of counters, if the database was made with it.
+    fn sums(&self) -> Result<Option<larch::Table>, Failure> {
+        if !self.about.contains_key(about::sums_key()).map_err(broken)? {
+            return Ok(None);
+        }
+        let none = || Failure::session("no_table", format!("there is no table {SUMS}: make it with init"));
+        self.db.existing_table(SUMS).map_err(broken)?.ok_or_else(none).map(Some)
+    }
+
+    /// Fails if the target asks for other counters than those with which the database was made.
+    fn check_counters(&self) -> Result<(), Failure> {
+        let has_sums = self.about.contains_key(about::sums_key()).map_err(broken)?;
+        if ::tpcc::Database::form(self)?.is_none() || self.counters.is_none_or(|asked| asked == has_sums) {
+            return Ok(());
+        }
+        let made = if has_sums { "merge" } else { "put" };
+        let text = format!("the database was made with counters={made}: leave `counters` out, or make a new database");
+        Err(Failure::session("target", text))
     }
 
     /// Opens the tables and their indexes, which must exist.
@@ -122,6 +159,7 @@ impl Larch {
             quantities: select(Table::Stock, 1)?,
             stock: select(Table::Stock, 2)?,
             indexes: [index(Index::CustomersByName)?, index(Index::OrdersByCustomer)?],
+            sums: self.sums()?,
             all,
         };
         *tables = Some(found.clone());
@@ -135,7 +173,7 @@ impl Store for Larch {
             Durability::Buffered => "buffered: every write in the log, with the system, not synced",
             Durability::Synced => "synced: a transaction is answered once the log is synced",
         };
-        vec![
+        let mut settings = vec![
             Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
             Setting::new("isolation", "serializable"),
             Setting::new("durability", durability),
@@ -143,7 +181,11 @@ impl Store for Larch {
             Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
             Setting::new("under way", format!("{} transactions on each thread", self.depth)),
             Setting::new("reads", "direct, where the file system can"),
-        ]
+        ];
+        if self.sums().is_ok_and(|sums| sums.is_some()) {
+            settings.push(Setting::new("counters", "merge: W_YTD and D_YTD are counters, to which payments add"));
+        }
+        settings
     }
 
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
@@ -182,16 +224,25 @@ impl Store for Larch {
 
 impl ::tpcc::Database for Larch {
     fn create(&self, form: &Form) -> Result<(), Failure> {
-        for table in Table::ALL {
-            if self.db.existing_table(table.name()).map_err(broken)?.is_some() {
-                let text = format!("there is a table {} that is not of TPC-C: name a new directory", table.name());
+        let has_sums = self.counters == Some(true);
+        for name in Table::ALL.iter().map(|table| table.name()).chain(has_sums.then_some(SUMS)) {
+            if self.db.existing_table(name).map_err(broken)?.is_some() {
+                let text = format!("there is a table {name} that is not of TPC-C: name a new directory");
                 return Err(Failure::session("other_tables", text));
             }
         }
         // The form is stored first. If a crash leaves only some of the tables, the form shows that they are ours,
         // and `clean` drops them.
-        self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
+        let mut batch = self.db.batch();
+        batch.insert(&self.about, about::form_key(), about::encode_form(form));
+        if has_sums {
+            batch.insert(&self.about, about::sums_key(), b"");
+        }
+        batch.commit().map_err(broken)?;
         self.db.sync().map_err(broken)?;
+        if has_sums {
+            self.db.table_with(SUMS, self.options.clone()).map_err(broken)?;
+        }
         for table in Table::ALL {
             let groups = encoding::groups(table).iter().map(|&group| group.to_owned()).collect();
             let options = TableOptions { groups, ..self.options.clone() };
@@ -235,6 +286,9 @@ impl ::tpcc::Database for Larch {
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
+        }
+        if self.about.contains_key(about::sums_key()).map_err(broken)? {
+            self.db.drop_table(SUMS).map_err(broken)?;
         }
         // The form marks the tables as ours, so it goes last: after a crash, `clean` can still drop the rest.
         self.about.remove_range(..).map_err(broken)

@@ -27,8 +27,10 @@ use super::error::{Error, Result};
 use os::sync::Arc;
 use sst::format::varint;
 use sst::{RowKind, Until};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const NOTHING: u8 = 0;
@@ -77,6 +79,33 @@ pub enum MergeOp<'a> {
     },
 }
 
+/// An operand of one step. The most frequent one needs no allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Encoded {
+    Add([u8; ADD_BYTES]),
+    Long(Vec<u8>),
+}
+
+impl Deref for Encoded {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Add(bytes) => bytes,
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
+/// The operand that adds `number`.
+#[inline]
+fn add_of(number: i64) -> [u8; ADD_BYTES] {
+    let mut bytes = [ADD, size_of::<i64>() as u8, 0, 0, 0, 0, 0, 0, 0, 0];
+    bytes[2..].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
 impl MergeOp<'static> {
     /// Sets bit `bit` of the value. Bit 0 is the lowest bit of the first byte.
     pub fn set_bit(bit: u32) -> Self {
@@ -87,10 +116,18 @@ impl MergeOp<'static> {
 
 impl MergeOp<'_> {
     /// The operand of this step alone.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    #[inline]
+    pub(crate) fn encode(&self) -> Encoded {
+        match *self {
+            Self::Add(number) => Encoded::Add(add_of(number)),
+            _ => Encoded::Long(self.encode_long()),
+        }
+    }
+
+    fn encode_long(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match *self {
-            Self::Add(number) => put_step(&mut out, ADD, &[&number.to_le_bytes()]),
+            Self::Add(number) => out.extend_from_slice(&add_of(number)),
             Self::Max(bytes) => put_step(&mut out, MAX, &[bytes]),
             Self::Min(bytes) => put_step(&mut out, MIN, &[bytes]),
             Self::Append(bytes) => put_step(&mut out, APPEND, &[bytes]),
@@ -229,8 +266,10 @@ impl<'a> Iterator for Steps<'a> {
 
 /// Appends a step, whose content is given in pieces.
 fn put_step(out: &mut Vec<u8>, code: u8, pieces: &[&[u8]]) {
+    let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+    out.reserve(1 + varint::MAX_BYTES + bytes);
     out.push(code);
-    varint::put(out, pieces.iter().map(|piece| piece.len() as u64).sum());
+    varint::put(out, bytes as u64);
     pieces.iter().for_each(|piece| out.extend_from_slice(piece));
 }
 
@@ -271,51 +310,48 @@ pub enum Merged {
 
 /// Collects what rows say of a key, from the newest to the oldest.
 #[derive(Debug, Default)]
-pub struct Collected {
+pub struct Collected<'c> {
     /// The operands, newest first. Only the last may be complete.
-    operands: Vec<Vec<u8>>,
+    operands: Vec<Cow<'c, [u8]>>,
     /// What lies below them, if that is known.
-    below: Option<Below>,
+    below: Option<Below<'c>>,
 }
 
 /// What lies below the operands of a key.
-#[derive(Debug)]
-enum Below {
+#[derive(Clone, Debug)]
+enum Below<'c> {
     Nothing,
-    Value(Vec<u8>),
+    Value(Cow<'c, [u8]>),
     /// A value that is there until a time.
-    Until(Until, Vec<u8>),
+    Until(Until, Cow<'c, [u8]>),
 }
 
-impl Collected {
+impl<'c> Collected<'c> {
     /// Whether nothing was collected.
     pub fn is_empty(&self) -> bool {
         self.operands.is_empty() && self.below.is_none()
     }
 
     /// Adds the operand of the next older row. Returns whether older rows matter.
-    pub fn add(&mut self, operand: &[u8]) -> bool {
+    pub fn add(&mut self, operand: impl Into<Cow<'c, [u8]>>) -> bool {
+        let operand = operand.into();
         if let Some(newer) = self.operands.last_mut()
-            && let (Some(a), Some(b)) = (added(operand), added(newer))
+            && let (Some(a), Some(b)) = (added(&operand), added(newer))
         {
-            newer[2..].copy_from_slice(&a.wrapping_add(b).to_le_bytes());
+            newer.to_mut()[2..].copy_from_slice(&a.wrapping_add(b).to_le_bytes());
             return true;
         }
-        self.operands.push(operand.to_vec());
-        !is_complete(operand)
+        let goes_on = !is_complete(&operand);
+        self.operands.push(operand);
+        goes_on
     }
 
-    /// Adds the operand of a row that is newer than all others.
-    pub fn add_newer(&mut self, operand: &[u8]) {
-        self.operands.insert(0, operand.to_vec());
-    }
-
-    /// Notes that the next older row puts `value`, until a time if it has one, so that older rows do not matter. Has no effect once it is known what
-    /// lies below.
-    pub fn end_with(&mut self, value: &[u8], until: Option<Until>) {
+    /// Notes that the next older row puts `value`, until a time if it has one, so that older rows do not matter. Has no
+    /// effect once it is known what lies below.
+    pub fn end_with(&mut self, value: impl Into<Cow<'c, [u8]>>, until: Option<Until>) {
         self.below.get_or_insert_with(|| match until {
-            None => Below::Value(value.to_vec()),
-            Some(until) => Below::Until(until, value.to_vec()),
+            None => Below::Value(value.into()),
+            Some(until) => Below::Until(until, value.into()),
         });
     }
 
@@ -329,11 +365,12 @@ impl Collected {
     /// # Errors
     ///
     /// Returns why the value cannot be computed.
-    pub fn value(self, key: &[u8], functions: &MergeFunctions, now: u64) -> std::result::Result<Vec<u8>, String> {
+    pub fn value(mut self, key: &[u8], functions: &MergeFunctions, now: u64) -> std::result::Result<Vec<u8>, String> {
         if let Some(sum) = self.sum() {
             return Ok(sum.to_vec());
         }
-        self.applied(key, functions, now)
+        let before = self.below.take().and_then(|below| below.into_value(now));
+        self.applied(before, key, functions, now)
             .map_err(|why| format!("the merges of row {} cannot be applied: {why}", key.escape_ascii()))
     }
 
@@ -348,8 +385,9 @@ impl Collected {
             self.oldest_first().for_each(|operand| joined.add(operand, key, functions));
             return Merged::Operand(joined.operand);
         }
+        let before = || self.below.clone().and_then(|below| below.into_value(now));
         if self.expires(now).is_none()
-            && let Ok(value) = self.applied(key, functions, now)
+            && let Ok(value) = self.applied(before(), key, functions, now)
         {
             return Merged::Value(value);
         }
@@ -366,7 +404,7 @@ impl Collected {
     }
 
     fn oldest_first(&self) -> impl Iterator<Item = &[u8]> {
-        self.operands.iter().rev().map(Vec::as_slice)
+        self.operands.iter().rev().map(|operand| &**operand)
     }
 
     /// The sum, if all that was collected adds to one counter.
@@ -376,7 +414,7 @@ impl Collected {
         match &self.below {
             Some(Below::Nothing) => Some(sum.to_le_bytes()),
             Some(Below::Value(value)) => {
-                let before = i64::from_le_bytes(value.as_slice().try_into().ok()?);
+                let before = i64::from_le_bytes((**value).try_into().ok()?);
                 Some(before.wrapping_add(sum).to_le_bytes())
             }
             Some(Below::Until(..)) | None => None,
@@ -394,15 +432,28 @@ impl Collected {
         until.filter(|until| until.millis() > now)
     }
 
-    /// Applies what was collected.
-    fn applied(&self, key: &[u8], functions: &MergeFunctions, now: u64) -> std::result::Result<Vec<u8>, String> {
-        let mut value = match &self.below {
-            Some(Below::Value(value)) => Some(value.clone()),
-            Some(Below::Until(until, value)) => (until.millis() > now).then(|| value.clone()),
-            Some(Below::Nothing) | None => None,
-        };
+    /// Applies the operands to the value `before` them.
+    fn applied(
+        &self,
+        before: Option<Vec<u8>>,
+        key: &[u8],
+        functions: &MergeFunctions,
+        now: u64,
+    ) -> std::result::Result<Vec<u8>, String> {
+        let mut value = before;
         self.oldest_first().try_for_each(|operand| apply(operand, &mut value, key, functions, now))?;
         value.ok_or_else(|| "its beginning is missing".to_owned())
+    }
+}
+
+impl Below<'_> {
+    /// The value at the time `now`, if there is one.
+    fn into_value(self, now: u64) -> Option<Vec<u8>> {
+        match self {
+            Self::Value(value) => Some(value.into_owned()),
+            Self::Until(until, value) => (until.millis() > now).then(|| value.into_owned()),
+            Self::Nothing => None,
+        }
     }
 }
 
@@ -420,17 +471,14 @@ fn added(operand: &[u8]) -> Option<i64> {
 #[inline]
 pub fn add_to(below: (RowKind, &[u8]), operand: &[u8]) -> Option<(RowKind, [u8; ADD_BYTES], usize)> {
     let number = added(operand)?;
-    let mut row = [ADD, 8, 0, 0, 0, 0, 0, 0, 0, 0];
     match below {
         (RowKind::Put, value) => {
             let before = i64::from_le_bytes(value.try_into().ok()?);
+            let mut row = [0; ADD_BYTES];
             row[..8].copy_from_slice(&before.wrapping_add(number).to_le_bytes());
             Some((RowKind::Put, row, 8))
         }
-        (RowKind::Merge, older) => {
-            row[2..].copy_from_slice(&added(older)?.wrapping_add(number).to_le_bytes());
-            Some((RowKind::Merge, row, ADD_BYTES))
-        }
+        (RowKind::Merge, older) => Some((RowKind::Merge, add_of(added(older)?.wrapping_add(number)), ADD_BYTES)),
         (RowKind::Erase | RowKind::PutUntil, _) => None,
     }
 }
@@ -504,9 +552,9 @@ impl Joined {
 /// One step with the effect of `older` followed by `newer`, if there is one.
 fn join_ops(older: MergeOp<'_>, newer: MergeOp<'_>, key: &[u8], functions: &MergeFunctions) -> Option<Vec<u8>> {
     Some(match (older, newer) {
-        (MergeOp::Add(a), MergeOp::Add(b)) => MergeOp::Add(a.wrapping_add(b)).encode(),
-        (MergeOp::Max(a), MergeOp::Max(b)) => MergeOp::Max(a.max(b)).encode(),
-        (MergeOp::Min(a), MergeOp::Min(b)) => MergeOp::Min(a.min(b)).encode(),
+        (MergeOp::Add(a), MergeOp::Add(b)) => MergeOp::Add(a.wrapping_add(b)).encode_long(),
+        (MergeOp::Max(a), MergeOp::Max(b)) => MergeOp::Max(a.max(b)).encode_long(),
+        (MergeOp::Min(a), MergeOp::Min(b)) => MergeOp::Min(a.min(b)).encode_long(),
         (MergeOp::Or { at: a, bytes }, MergeOp::Or { at: b, bytes: more }) => {
             let (a_end, b_end) = (u64::from(a) + bytes.len() as u64, u64::from(b) + more.len() as u64);
             // Steps far apart stay apart, or the bytes between them would be written as zeros.
@@ -517,12 +565,12 @@ fn join_ops(older: MergeOp<'_>, newer: MergeOp<'_>, key: &[u8], functions: &Merg
             let mut all = vec![0; (a_end.max(b_end) - u64::from(start)) as usize];
             or(&mut all, (a - start) as usize, bytes);
             or(&mut all, (b - start) as usize, more);
-            MergeOp::Or { at: start, bytes: &all }.encode()
+            MergeOp::Or { at: start, bytes: &all }.encode_long()
         }
         (MergeOp::Call { function, operand }, MergeOp::Call { function: same, operand: then }) if function == same => {
             let of_name = functions.get(function)?;
             let joined = guarded(|| Ok(of_name.join(key, operand, then))).ok()??;
-            MergeOp::Call { function, operand: &joined }.encode()
+            MergeOp::Call { function, operand: &joined }.encode_long()
         }
         _ => return None,
     })

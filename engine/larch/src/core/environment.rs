@@ -13,6 +13,7 @@ use crate::manifest::db_file::FileOpener;
 use crate::manifest::directory::lease::Leases;
 use crate::manifest::directory::place::Place;
 use crate::memtable::row_memory::RowMemory;
+use crate::view::ReadRules;
 use os::Machine;
 use os::process::ProcessOrigin;
 use os::sync::Arc;
@@ -83,6 +84,12 @@ impl Environment {
             directory: self.directory.clone(),
             leftovers: self.opener.leftovers.clone(),
         }
+    }
+
+    /// What decides of rows when they are read.
+    pub fn read_rules(&self) -> Arc<ReadRules> {
+        let (clock, functions) = (self.row_clock.clone(), self.options.merge_functions.clone());
+        Arc::new(ReadRules { clock, functions, memory: self.held.rows.clone() })
     }
 
     /// The feature bits in the header of a new log, without that of the begin record. Logs announce rows with times

@@ -53,11 +53,9 @@ pub fn show_files(
     files: FileSet,
 ) -> Arc<Core> {
     let visible = files.flushed_version;
-    let functions = options.merge_functions.clone();
     let env = Environment::new(machine, directory, options, opener, files.epoch);
     env.row_clock.raise(files.latest_time());
-    let clock = env.row_clock.clone();
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), clock, functions };
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), rules: env.read_rules() };
     Arc::new(Core::new(env, None, view, visible))
 }
 

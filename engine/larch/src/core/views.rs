@@ -277,7 +277,7 @@ impl Views {
             let unused = self.lendable.replace(view.clone());
             (std::mem::replace(&mut *newest, view), unused)
         });
-        newest.clock.raise(newest.files.latest_time());
+        newest.rules.clock.raise(newest.files.latest_time());
         self.publish(version);
         drop(newest);
         drop(old);

@@ -308,7 +308,7 @@ impl VersionCopier<'_> {
             Ok(retry(session, || row.value.load(session, &file))?.as_bytes().to_vec())
         };
         let cover = covers.iter().find(|cover| **cover <= merge.version);
-        let mut goes_on = collected.add(&load(inputs, i, merge)?);
+        let mut goes_on = collected.add(load(inputs, i, merge)?);
         let mut has_end = *is_bottom || cover.is_some();
         for older in i + 1..inputs.len() {
             if !goes_on || inputs.key(older) != Some(key) {
@@ -321,9 +321,9 @@ impl VersionCopier<'_> {
             }
             let content = load(inputs, older, &row)?;
             if row.kind == RowKind::Merge {
-                goes_on = collected.add(&content);
+                goes_on = collected.add(content);
             } else {
-                collected.end_with(&content, row.until());
+                collected.end_with(content, row.until());
                 goes_on = false;
             }
         }

@@ -177,8 +177,8 @@ impl Core {
         let Some(log) = &mut state.log else { return Ok(()) };
         let version = log.apply(Version::MAX, known, may_skip)?.max(known);
         // A log that has begun since the last look has a new memory set, so take the memory sets of all logs again.
-        let (functions, clock) = (self.env.options.merge_functions.clone(), self.env.row_clock.clone());
-        let view = View { memory: log.memory(), files, generation: self.views.generation(), clock, functions };
+        let rules = self.views.newest().rules.clone();
+        let view = View { memory: log.memory(), files, generation: self.views.generation(), rules };
         self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }
 

@@ -45,14 +45,23 @@ pub struct Arena {
 /// A buffer whose bytes are handed out in order, from its first byte to its last.
 #[derive(Debug)]
 struct Chunk {
-    /// The start of the buffer, aligned to blocks.
+    /// The start of the memory, aligned to [`ALIGNMENT`].
     start: NonNull<u8>,
     capacity: usize,
     /// How many bytes were requested from this chunk. Exceeds `capacity` after a request that found no room.
     asked: AtomicUsize,
     /// Owns the memory of the chunk. It is only there to be dropped.
     #[expect(dead_code, reason = "it frees the memory when it is dropped")]
-    buffer: Buffer,
+    owner: Owner,
+}
+
+/// The owner of a chunk's memory.
+#[derive(Debug)]
+#[expect(dead_code, reason = "they free the memory when they are dropped")]
+enum Owner {
+    Buffer(Buffer),
+    /// The memory of an arena for one piece.
+    Words(Vec<u64>),
 }
 
 // SAFETY: the arena owns the chunks. Nothing in a chunk changes except its atomic counter, and the arena hands out
@@ -71,6 +80,17 @@ impl Arena {
             memory,
             is_flushed: AtomicBool::new(false),
         }
+    }
+
+    /// An arena with one piece of `bytes` bytes, and the piece. The arena takes no more memory than that, and belongs
+    /// to no memtable, so its memory counts in `memory` as that of flushed rows does.
+    pub(super) fn of_one(memory: Arc<RowMemory>, bytes: usize) -> (Self, NonNull<u8>) {
+        let (arena, bytes) = (Self::new(memory), bytes.next_multiple_of(ALIGNMENT));
+        let chunk = arena.add(&mut arena.chunks.lock(), Chunk::of_words(bytes / ALIGNMENT));
+        // SAFETY: the chunk was just made and lives as long as the arena.
+        let piece = unsafe { chunk.as_ref() }.take(bytes).expect("the chunk is as long as the piece");
+        arena.note_flushed();
+        (arena, piece)
     }
 
     /// A piece of `bytes` bytes with undefined content, aligned to [`ALIGNMENT`]. The caller owns it while the arena
@@ -106,18 +126,22 @@ impl Arena {
         let capacity = if eighth < LARGE_CHUNK { eighth.max(BLOCK_BYTES) } else { POOL_CHUNK_BYTES };
         if bytes > capacity / 4 {
             // SAFETY: the chunk was just made and lives as long as the arena.
-            return unsafe { self.add(&mut chunks, bytes).as_ref() }.take(bytes);
+            return unsafe { self.add(&mut chunks, self.chunk(bytes)).as_ref() }.take(bytes);
         }
-        let chunk = self.add(&mut chunks, capacity);
+        let chunk = self.add(&mut chunks, self.chunk(capacity));
         self.current.store(chunk.as_ptr(), Ordering::Release);
         None
     }
 
-    /// Adds a chunk of at least `bytes` bytes.
-    fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, bytes: usize) -> NonNull<Chunk> {
-        let chunk = Box::new(Chunk::new(self.memory.chunk(bytes.next_multiple_of(BLOCK_BYTES))));
+    /// A chunk of at least `bytes` bytes.
+    fn chunk(&self, bytes: usize) -> Chunk {
+        Chunk::new(self.memory.chunk(bytes.next_multiple_of(BLOCK_BYTES)))
+    }
+
+    /// Adds a chunk.
+    fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, chunk: Chunk) -> NonNull<Chunk> {
         self.bytes.fetch_add(chunk.capacity as u64, Ordering::Relaxed);
-        let chunk = NonNull::from(Box::leak(chunk));
+        let chunk = NonNull::from(Box::leak(Box::new(chunk)));
         chunks.push(chunk);
         chunk
     }
@@ -167,7 +191,15 @@ impl Drop for Arena {
 impl Chunk {
     fn new(mut buffer: Buffer) -> Self {
         let (start, capacity) = (NonNull::from(&mut *buffer).cast(), buffer.len());
-        Self { start, capacity, asked: AtomicUsize::new(0), buffer }
+        Self { start, capacity, asked: AtomicUsize::new(0), owner: Owner::Buffer(buffer) }
+    }
+
+    /// A chunk of this many words, each of [`ALIGNMENT`] bytes.
+    fn of_words(words: usize) -> Self {
+        const { assert!(size_of::<u64>() == ALIGNMENT && align_of::<u64>() >= ALIGNMENT) }
+        let mut memory = vec![0u64; words];
+        let start = NonNull::from(memory.as_mut_slice()).cast();
+        Self { start, capacity: words * ALIGNMENT, asked: AtomicUsize::new(0), owner: Owner::Words(memory) }
     }
 
     /// The next `bytes` bytes, if the chunk has that many left. `bytes` is a multiple of [`ALIGNMENT`].

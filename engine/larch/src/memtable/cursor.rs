@@ -22,6 +22,10 @@ use std::ops::Bound;
 /// them.
 const SKIPPED_ROWS: usize = 8;
 
+/// How many rows that the reader does not see are passed by [`Memtable::next_key`]. To an old snapshot, a memtable may
+/// have nothing else.
+const UNSEEN_ROWS: usize = 32;
+
 /// A position among the keys of a memtable, for a reader at a version.
 #[derive(Clone, Debug)]
 pub struct MemCursor {
@@ -57,14 +61,14 @@ impl MemCursor {
     /// Seeks the first key at or after an included bound, or after an excluded one.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
-        let visible = seek(rows, bound, self.at);
+        let visible = seek(rows, bound, self.at, usize::MAX);
         self.place.set(rows, visible, CursorPlace::After);
     }
 
     /// Seeks the last key at or before an included bound, or before an excluded one.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
-        let visible = seek_back(rows, bound, self.at);
+        let visible = seek_back(rows, bound, self.at, usize::MAX);
         self.place.set(rows, visible, CursorPlace::Before);
     }
 
@@ -76,7 +80,7 @@ impl MemCursor {
             CursorPlace::Before => self.seek(Bound::Unbounded),
             CursorPlace::On(row) => {
                 let rows = &self.table.rows;
-                let visible = first_visible(rows, after_key(rows, row.node()), self.at);
+                let visible = first_visible(rows, after_key(rows, row.node()), self.at, usize::MAX);
                 self.place.set(rows, visible, CursorPlace::After);
             }
         }
@@ -91,7 +95,7 @@ impl MemCursor {
             CursorPlace::On(row) => {
                 let rows = &self.table.rows;
                 let last = rows.last_before(&Probe::before(row.key()));
-                let visible = last_visible(rows, last, self.at);
+                let visible = last_visible(rows, last, self.at, usize::MAX);
                 self.place.set(rows, visible, CursorPlace::Before);
             }
         }
@@ -138,38 +142,40 @@ impl CursorPlace {
 }
 
 impl Memtable {
-    /// The first key in `direction` from `start` of which a reader at `at` sees a version.
+    /// A key in `direction` from `start` before which a reader at `at` sees none. It is the first of which the reader
+    /// sees a version, unless [`UNSEEN_ROWS`] others come before that. `None` if there is no key.
     pub fn next_key(&self, start: Bound<&[u8]>, direction: Direction, at: Version) -> Option<&[u8]> {
         if self.is_empty() {
             return None;
         }
         let node = match direction {
-            Direction::Forward => seek(&self.rows, start, at),
-            Direction::Backward => seek_back(&self.rows, start, at),
+            Direction::Forward => seek(&self.rows, start, at, UNSEEN_ROWS),
+            Direction::Backward => seek_back(&self.rows, start, at, UNSEEN_ROWS),
         };
         node.map(Node::key)
     }
 }
 
-/// The first row that a reader at `at` sees at or after an included bound, or after an excluded one.
-fn seek<'l>(rows: &'l SkipList, bound: Bound<&[u8]>, at: Version) -> Option<Node<'l>> {
+/// The first row that a reader at `at` sees at or after an included bound, or after an excluded one. After `most` rows
+/// that the reader does not see, it is the next one in any case, as in the functions below.
+fn seek<'l>(rows: &'l SkipList, bound: Bound<&[u8]>, at: Version, most: usize) -> Option<Node<'l>> {
     let first = match bound {
         Bound::Included(key) => rows.first_from(&Probe::new(key, at)),
         Bound::Excluded(key) => rows.first_from(&Probe::after(key)),
         Bound::Unbounded => rows.first(),
     };
-    first_visible(rows, first, at)
+    first_visible(rows, first, at, most)
 }
 
 /// The newest version that a reader at `at` sees of the last such key at or before an included bound, or before an
 /// excluded one.
-fn seek_back<'l>(rows: &'l SkipList, bound: Bound<&[u8]>, at: Version) -> Option<Node<'l>> {
+fn seek_back<'l>(rows: &'l SkipList, bound: Bound<&[u8]>, at: Version, most: usize) -> Option<Node<'l>> {
     let last = match bound {
         Bound::Included(key) => rows.last_before(&Probe::after(key)),
         Bound::Excluded(key) => rows.last_before(&Probe::before(key)),
         Bound::Unbounded => rows.last(),
     };
-    last_visible(rows, last, at)
+    last_visible(rows, last, at, most)
 }
 
 /// The first row after all versions of the key of `node`.
@@ -186,11 +192,11 @@ fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
 
 /// The first row at or after `node` that a reader at `at` sees. `node` must be the newest version of its key, or
 /// newer than `at`.
-fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
+fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version, most: usize) -> Option<Node<'l>> {
     let mut skipped = 0;
     loop {
         let here = node?;
-        if here.version() <= at {
+        if here.version() <= at || skipped == most {
             return node;
         }
         skipped += 1;
@@ -205,12 +211,17 @@ fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version
 /// Walks backward from `node`, the oldest version of its key, to the nearest key of which a reader at `at` sees a
 /// version, and returns the newest such version. If the oldest version is visible, one more search finds the newest
 /// visible one.
-fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
+fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version, most: usize) -> Option<Node<'l>> {
+    let mut skipped = 0;
     loop {
         let here = node?;
         if here.version() <= at {
             return rows.first_from(&Probe::new(here.key(), at));
         }
+        if skipped == most {
+            return node;
+        }
+        skipped += 1;
         node = rows.last_before(&Probe::before(here.key()));
     }
 }

@@ -17,8 +17,8 @@
 //!   row below it.
 //! - Which range erases hide the rows below is decided when a merge is applied: then its operand is complete.
 
-use super::node::Node;
-use super::skip_list::Probe;
+use super::node::{Content, Node};
+use super::skip_list::{Place, Probe};
 use super::{MemRow, Memtable, Rows};
 use crate::base::operand::{self, Collected, MergeFunctions, Merged};
 use sst::{RowKind, Version};
@@ -42,20 +42,29 @@ fn split(value: &[u8]) -> (Option<u8>, &[u8]) {
     }
 }
 
-impl Rows<'_> {
+impl<'m> Rows<'m> {
     /// Adds a merge by `operand`. All commits before `version` must have been applied.
     pub fn merge(&mut self, key: &[u8], version: Version, operand: &[u8], functions: &MergeFunctions) {
-        let memtable = self.memtable;
-        let cover = memtable.cover(key, version);
-        let below = memtable.rows.first_from(&Probe::new(key, version)).filter(|below| below.key() == key);
+        let cover = self.memtable.cover(key, version);
+        // All rows of the key up to this version have been inserted, so the place is known exactly.
+        let place = self.inserter.seek(key, version);
+        let below = place.after.filter(|below| below.key() == key);
         let below = below.filter(|below| cover.is_none_or(|cover| cover <= below.version()));
-        if let Some((kind, row, bytes)) =
-            below.and_then(|below| operand::add_to((below.kind(), below.value()), operand))
-        {
-            return self.apply(key, version, kind, &row[..bytes]);
+        match below.and_then(|below| operand::add_to((below.kind(), below.value()), operand)) {
+            Some((kind, row, bytes)) => self.add_at(place, key, version, (kind, &row[..bytes])),
+            None => {
+                let (kind, value) = joined(key, (below, cover.is_some()), operand, functions);
+                self.add_at(place, key, version, (kind, &value));
+            }
         }
-        let (kind, value) = joined(key, (below, cover.is_some()), operand, functions);
-        self.apply(key, version, kind, &value);
+    }
+
+    /// Adds a row at its place.
+    #[inline]
+    fn add_at(&mut self, place: Place<'m>, key: &[u8], version: Version, (kind, value): (RowKind, &[u8])) {
+        self.note_key(key);
+        let inserted = self.inserter.insert_at(place, &Content { key, version, kind, value, until: None });
+        self.count(kind, inserted);
     }
 }
 
@@ -68,6 +77,7 @@ fn joined<'o>(
     functions: &MergeFunctions,
 ) -> (RowKind, Cow<'o, [u8]>) {
     let mut collected = Collected::default();
+    collected.add(operand);
     let mut goes_on = None;
     let below = below.map(|below| (below.kind(), below.value(), below.until()));
     match below {
@@ -85,7 +95,6 @@ fn joined<'o>(
             }
         }
     }
-    collected.add_newer(operand);
     // What has expired is found by readers and flushes.
     match collected.finish(key, functions, 0) {
         // A short operand may make a long value, which is not written for each merge.
@@ -108,10 +117,28 @@ pub fn is_whole(row: &MemRow) -> bool {
 }
 
 impl Memtable {
-    /// Adds what the memtable says of the key of `row`, a merge of this memtable, from `row` on. Returns whether older
+    /// Adds what the memtable says of `key` to a reader at `at`. Returns the version of the newest row that says
+    /// something, if there is one, and whether older sources matter.
+    pub fn collect<'m>(&'m self, key: &[u8], at: Version, collected: &mut Collected<'m>) -> (Option<Version>, bool) {
+        let cover = self.cover(key, at);
+        let newest = self.rows.first_from(&Probe::new(key, at)).filter(|node| node.key() == key);
+        match newest.filter(|node| cover.is_none_or(|cover| cover <= node.version())) {
+            Some(node) => (Some(node.version()), self.collect_from(node, collected)),
+            None if cover.is_none() => (None, true),
+            None => {
+                collected.end();
+                (None, false)
+            }
+        }
+    }
+
+    /// Adds what the memtable says of the key of `row`, which is in it, from `row` on. Returns whether older
     /// sources matter.
-    pub fn collect(&self, row: &MemRow, collected: &mut Collected) -> bool {
-        let mut node = row.node();
+    pub fn collect_row<'m>(&'m self, row: &'m MemRow, collected: &mut Collected<'m>) -> bool {
+        self.collect_from(row.node(), collected)
+    }
+
+    fn collect_from<'m>(&'m self, mut node: Node<'m>, collected: &mut Collected<'m>) -> bool {
         loop {
             let (below, operand) = match node.kind() {
                 RowKind::Merge => split(node.value()),
@@ -134,26 +161,6 @@ impl Memtable {
     fn below<'m>(&'m self, node: Node<'m>) -> Node<'m> {
         self.rows.following(node).expect("a merge goes on only with rows of its key")
     }
-}
-
-/// Adds what `memtables`, newest first, say of `key` to a reader at `at`. Returns whether older sources matter.
-pub fn collect<'m>(
-    memtables: impl IntoIterator<Item = &'m Memtable>,
-    key: &[u8],
-    at: Version,
-    collected: &mut Collected,
-) -> bool {
-    memtables.into_iter().all(|memtable| {
-        let cover = memtable.cover(key, at);
-        match memtable.get(key, at).filter(|row| cover.is_none_or(|cover| cover <= row.version())) {
-            Some(row) => memtable.collect(&row, collected),
-            None if cover.is_none() => true,
-            None => {
-                collected.end();
-                false
-            }
-        }
-    })
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@
 //! the same arena that was written before the link was set.
 
 use super::arena::{ALIGNMENT, Arena};
+use super::row_memory::RowMemory;
+use os::sync::Arc;
 use os::sync::atomic::AtomicPtr;
 use sst::{MAX_KEY_BYTES, RowKind, Until, Version};
 use std::marker::PhantomData;
@@ -73,9 +75,39 @@ pub(super) struct Content<'c> {
     pub until: Option<Until>,
 }
 
+impl Content<'_> {
+    /// The bytes that a node of this height with this content takes in an arena.
+    #[inline]
+    pub(super) fn node_bytes(&self, height: usize) -> usize {
+        let until_bytes = if self.until.is_some() { Until::BYTES } else { 0 };
+        node_bytes(height, self.key.len(), self.value.len() + until_bytes)
+    }
+}
+
 impl<'a> Node<'a> {
     /// Writes a node with `height` empty links into `arena`.
+    #[inline]
     pub(super) fn write(arena: &'a Arena, height: usize, content: &Content<'_>) -> Self {
+        // SAFETY: the piece is in `arena`, is as long as the node, and is used by nobody else.
+        unsafe { Self::write_to(arena.allocate(content.node_bytes(height)), height, content) }
+    }
+
+    /// Writes a node of one level into an arena of its own, whose memory counts in `memory`. Returns the arena and the
+    /// address of the node.
+    pub(super) fn write_alone(memory: Arc<RowMemory>, content: &Content<'_>) -> (Arena, NonNull<Header>) {
+        let (arena, piece) = Arena::of_one(memory, content.node_bytes(1));
+        // SAFETY: as in `write`.
+        let node = unsafe { Self::write_to(piece, 1, content) }.address();
+        (arena, node)
+    }
+
+    /// Writes a node with `height` empty links into a piece of an arena.
+    ///
+    /// # Safety
+    ///
+    /// The piece has the bytes of the node and is used by nobody else. Its arena lives at least as long as `'a`.
+    #[inline]
+    unsafe fn write_to(piece: NonNull<u8>, height: usize, content: &Content<'_>) -> Self {
         let Content { key, version, kind, value, until } = *content;
         debug_assert!(until.is_some() == (kind == RowKind::PutUntil), "such a row has a time");
         assert!((1..=MAX_HEIGHT).contains(&height) && key.len() <= MAX_KEY_BYTES, "the caller bounds both");
@@ -83,10 +115,8 @@ impl<'a> Node<'a> {
         let key_height_kind =
             key.len() as u32 | (height as u32) << KEY_BITS | u32::from(kind as u8) << (KEY_BITS + HEIGHT_BITS);
         let header = Header { version: version.0, value_bytes, key_height_kind };
-        let piece =
-            arena.allocate(node_bytes(height, key.len(), value.len() + if until.is_some() { Until::BYTES } else { 0 }));
-        // SAFETY: the piece is aligned for links and headers, only this function uses it, and it has room for
-        // `height` links, the header, the key, the value and the time, one after the other.
+        // SAFETY: the piece is aligned for links and headers, the caller says that nobody else uses it, and it has room
+        // for `height` links, the header, the key, the value and the time, one after the other.
         unsafe {
             let links = piece.cast::<Link>();
             for level in 0..height {

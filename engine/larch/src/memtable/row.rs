@@ -2,6 +2,7 @@
 
 use super::arena::Arena;
 use super::node::{Content, Header, Node};
+use super::row_memory::RowMemory;
 use os::sync::Arc;
 use sst::{RowKind, Until, Version};
 use std::fmt;
@@ -26,12 +27,17 @@ impl MemRow {
         Self { node: node.address(), arena: arena.clone() }
     }
 
-    /// A row that is in no memtable and puts `value`, until a time if one is given.
-    pub fn alone(key: &[u8], version: Version, value: &[u8], until: Option<Until>) -> Self {
-        let arena = Arc::new(Arena::new(Arc::default()));
+    /// A row that is in no memtable and puts `value`, until a time if one is given. It takes no more memory than it
+    /// needs, which counts in `memory` as long as the row lives.
+    pub fn alone(
+        memory: &Arc<RowMemory>,
+        (key, version): (&[u8], Version),
+        value: &[u8],
+        until: Option<Until>,
+    ) -> Self {
         let kind = if until.is_some() { RowKind::PutUntil } else { RowKind::Put };
-        let node = Node::write(&arena, 1, &Content { key, version, kind, value, until }).address();
-        Self { node, arena }
+        let (arena, node) = Node::write_alone(memory.clone(), &Content { key, version, kind, value, until });
+        Self { node, arena: Arc::new(arena) }
     }
 
     /// Makes this value stand for the row at `node`, which must be in the same arena.

@@ -9,7 +9,8 @@
 //! A value that was read from a memtable borrows its bytes from the arena. So it keeps the whole arena alive, even
 //! when the arena's rows are in files, and a program may hold such values as long as it likes. Once they keep more
 //! than a quarter of the write buffer, further values are copied. So they never keep more than this quarter plus the
-//! arenas that were in use when it was exceeded, which take at most one write buffer.
+//! arenas that were in use when it was exceeded, which take at most one write buffer. A value that merges have made for
+//! a reader lies in an arena of its own, which counts in the same way.
 //!
 //! Thread-safe.
 
@@ -59,7 +60,7 @@ impl RowMemory {
         self.kept_bytes() + self.pool.get().map_or(0, spare)
     }
 
-    /// The bytes of the arenas that are kept although their rows are in files.
+    /// The bytes of the arenas that are kept although their rows are in files, or in no memtable.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.kept_bytes.load(Ordering::Relaxed)
     }

@@ -195,6 +195,15 @@ pub(super) struct Inserter<'l> {
     nearest: usize,
 }
 
+/// A place for a new row, to which the splice of an [`Inserter`] is set.
+#[derive(Debug)]
+pub(super) struct Place<'l> {
+    /// The height that the row's node will have.
+    height: usize,
+    /// The first row at or after the place.
+    pub after: Option<Node<'l>>,
+}
+
 impl SkipList {
     /// An empty list, whose rows will be in `arena`.
     pub(super) fn new(arena: Arc<Arena>) -> Self {
@@ -295,16 +304,32 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
 impl<'l> Inserter<'l> {
     /// Adds a row, before any row with the same key and version. Returns the row's memory in bytes, and whether the
     /// list had no row with its key and version.
+    #[inline]
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
+        let place = self.seek(content.key, content.version);
+        self.insert_at(place, content)
+    }
+
+    /// Finds the place for a row with this key and version. Rows that other threads add meanwhile may be missing
+    /// from what it says of this place.
+    #[inline]
+    pub(super) fn seek(&mut self, key: &[u8], version: Version) -> Place<'l> {
         let list = self.list;
         let height = random_height(&list.arena);
-        let node = Node::write(&list.arena, height, content);
-        let probe = Probe::new(content.key, content.version);
         if height > list.height() {
             // Relaxed: see `SkipList::height`.
             list.height.fetch_max(height, Ordering::Relaxed);
         }
-        self.locate(&probe, height);
+        self.locate(&Probe::new(key, version), height);
+        Place { height, after: self.splice[0].1 }
+    }
+
+    /// As [`Inserter::insert`], at the place that was found last for this key and version.
+    #[inline]
+    pub(super) fn insert_at(&mut self, place: Place<'l>, content: &Content<'_>) -> (u64, bool) {
+        let (list, Place { height, .. }) = (self.list, place);
+        let node = Node::write(&list.arena, height, content);
+        let probe = Probe::new(content.key, content.version);
         let mut was_alone = true;
         for level in 0..height {
             was_alone &= self.link(node, level, &probe);

@@ -239,6 +239,30 @@ fn a_cursor_stands_where_a_list_of_the_visible_rows_says() {
     }
 }
 
+#[test]
+fn no_visible_key_lies_before_the_next_key_and_few_rows_are_passed_to_find_it() {
+    for seed in seeds(300) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let commits = random.random_range(0..120);
+        let (table, model, newest) = random_table(&mut random, commits);
+        let (at, key) = (random.random_range(0..=newest), random_key(&mut random));
+        let keys: Vec<Vec<u8>> = model.visible(at).into_iter().map(|(key, ..)| key).collect();
+        let next = |direction| table.next_key(Bound::Excluded(&key), direction, Version(at));
+        let forward = keys.iter().find(|other| **other > key);
+        let found = next(Direction::Forward);
+        assert!(forward.is_none_or(|first| found.is_some_and(|found| found <= first)), "seed {seed}: {found:?}");
+        let backward = keys.iter().rev().find(|other| **other < key);
+        let found = next(Direction::Backward);
+        assert!(backward.is_none_or(|last| found.is_some_and(|found| found >= last)), "seed {seed}: {found:?}");
+    }
+    let table = Memtable::new();
+    (0..1000u32).for_each(|i| table.apply(&i.to_be_bytes(), Version(9), RowKind::Put, b""));
+    let next = |direction, at| table.next_key(Bound::Unbounded, direction, Version(at)).map(<[u8]>::to_vec);
+    assert_eq!(next(Direction::Forward, 9), Some(0u32.to_be_bytes().to_vec()));
+    assert!(next(Direction::Forward, 8) < Some(100u32.to_be_bytes().to_vec()));
+    assert!(next(Direction::Backward, 8) > Some(900u32.to_be_bytes().to_vec()));
+}
+
 fn forward(cursor: &mut MemCursor) -> Vec<Seen> {
     cursor.seek(Bound::Unbounded);
     std::iter::from_fn(|| {

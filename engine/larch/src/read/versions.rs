@@ -79,7 +79,7 @@ fn of_memtable(memtable: &Memtable, past: Past<'_>, wanted: Wanted<'_>, take: &m
         match row.kind() {
             RowKind::Merge if take.wants(version, key) => past.give_merged(version, key, take)?,
             RowKind::Merge => {}
-            kind if past.view.clock.shows(kind, || row.until()) => {
+            kind if past.view.rules.clock.shows(kind, || row.until()) => {
                 take.take(version, Op::Put { key, value: row.value(), until: row.until() })?;
             }
             _ => take.take(version, Op::Erase { key })?,

@@ -171,14 +171,14 @@ fn joined(key: &[u8], rows: impl Iterator<Item = SalvagedRow>) -> (Salvaged, Opt
         match content {
             Salvaged::Value(parts) if i == 0 => return (Salvaged::Value(parts), until),
             // Values in parts have no merges.
-            Salvaged::Value(parts) => {
-                collected.end_with(&parts[0], until);
+            Salvaged::Value(mut parts) => {
+                collected.end_with(parts.swap_remove(0), until);
                 break;
             }
             Salvaged::Erased if i == 0 => return (Salvaged::Erased, None),
             Salvaged::Erased => break,
             Salvaged::Merge(operand) => {
-                collected.add(&operand);
+                collected.add(operand);
             }
         }
     }
@@ -237,7 +237,7 @@ fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = Salvag
             }
             RowKind::Merge => {
                 let mut collected = Collected::default();
-                memtable.collect(&row, &mut collected);
+                memtable.collect_row(&row, &mut collected);
                 match collected.finish(row.key(), &MergeFunctions::default(), 0) {
                     Merged::Value(value) => Salvaged::Value(vec![value]),
                     Merged::Operand(operand) => Salvaged::Merge(operand),

@@ -239,7 +239,8 @@ fn tallies(
         let RangeTotals { rows, erased, .. } = answers[answer];
         let placed = &stretches.files[file];
         // Rows that have expired count as puts in the totals, and hide older rows.
-        let may_be_gone = placed.file.sst.meta.expiry.is_some() && placed.file.has_expired_by(table.view.clock.now());
+        let may_be_gone =
+            placed.file.sst.meta.expiry.is_some() && placed.file.has_expired_by(table.view.rules.clock.now());
         let puts_low = if sight == Sight::Clear && !may_be_gone { rows.low.saturating_sub(erased.high) } else { 0 };
         // A row that is too new for the reader may have replaced an older put, an older erase, or nothing. So each
         // row of such a file may be a put or an erase for this reader.

@@ -97,7 +97,8 @@ pub fn nth_key(
 /// The pieces of the range, in key order. Adjacent `Merged` pieces are joined.
 fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
     // The clock is asked only if a file has rows with times.
-    let has_expired = |file: &DbFile| file.sst.meta.expiry.is_some() && file.has_expired_by(table.view.clock.now());
+    let has_expired =
+        |file: &DbFile| file.sst.meta.expiry.is_some() && file.has_expired_by(table.view.rules.clock.now());
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
         match stretch.files.as_slice() {

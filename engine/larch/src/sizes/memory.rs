@@ -46,7 +46,7 @@ impl MemoryRows {
         let mut cursors: Vec<_> =
             table.memtables().map(|memtable| (MemCursor::new(memtable.clone(), at), memtable.clone())).collect();
         cursors.iter_mut().for_each(|(cursor, _)| cursor.seek(low));
-        Self { cursors, at, clock: table.view.clock.clone() }
+        Self { cursors, at, clock: table.view.rules.clock.clone() }
     }
 
     /// The last key in `span`, if there is one.

@@ -1,12 +1,11 @@
 //! Computes the value of a key whose newest row is a merge, from what all sources say of it. Each source has joined its
 //! own rows, so one row of each is enough, down to the first that decides. This module does not know who reads.
 
-use super::TableView;
 use super::own_writes::OwnRows;
-use crate::base::operand::{Collected, MergeFunctions};
-use crate::base::row_clock::RowClock;
+use super::{ReadRules, TableView};
+use crate::base::operand::Collected;
 use crate::manifest::db_file::DbFile;
-use crate::memtable::{self, MemRow};
+use crate::memtable::{MemRow, Memtable};
 use os::sync::Arc;
 use pages::{PageLender, PageSource, Stop, together};
 use sst::{Row, RowKind, SoughtKey, Until, Version};
@@ -46,22 +45,22 @@ fn fold_with<S: PageLender + ?Sized>(
             }
         }
     }
-    folding.finish((&table.view.functions, &table.view.clock), key.bytes())
+    folding.finish(&table.view.rules, key.bytes())
 }
 
 /// Collects what the sources say of a key, the newest source first.
 #[derive(Default)]
-pub struct Folding {
-    collected: Collected,
+pub struct Folding<'f> {
+    collected: Collected<'f>,
     /// The version of the newest row.
     version: Option<Version>,
 }
 
-impl Folding {
+impl<'f> Folding<'f> {
     fn is_complete_with_own<S: PageLender + ?Sized>(
         &mut self,
         source: &S,
-        own: &OwnRows,
+        own: &'f OwnRows,
         key: &SoughtKey<'_>,
         load: &impl Fn(&Row<S::Page>, &DbFile) -> Result<Vec<u8>, Stop>,
     ) -> Result<bool, Stop> {
@@ -70,25 +69,25 @@ impl Folding {
     }
 
     /// Adds what memtables say, newest first. Returns whether older sources matter.
-    fn goes_on_after_memory<'m>(
+    fn goes_on_after_memory(
         &mut self,
-        memtables: impl Iterator<Item = &'m Arc<memtable::Memtable>>,
+        mut memtables: impl Iterator<Item = &'f Arc<Memtable>>,
         key: &SoughtKey<'_>,
         at: Version,
     ) -> bool {
-        let Self { collected, version } = self;
-        let asked = memtables.inspect(|memtable| {
-            *version = version.or_else(|| memtable.get(key.bytes(), at).map(|row| row.version()));
-        });
-        memtable::collect(asked.map(|memtable| &**memtable), key.bytes(), at, collected)
+        memtables.all(|memtable| {
+            let (newest, goes_on) = memtable.collect(key.bytes(), at, &mut self.collected);
+            self.version = self.version.or(newest);
+            goes_on
+        })
     }
 
     /// Adds what files say, newest first. Returns whether older sources matter. All files are asked before a fault is
     /// returned, so that their pages are read together.
-    fn ask_files<'f, S: PageLender + ?Sized>(
+    fn ask_files<'d, S: PageLender + ?Sized>(
         &mut self,
         source: &S,
-        files: impl Iterator<Item = &'f DbFile>,
+        files: impl Iterator<Item = &'d DbFile>,
         key: &SoughtKey<'_>,
         at: Version,
         load: &impl Fn(&Row<S::Page>, &DbFile) -> Result<Vec<u8>, Stop>,
@@ -127,11 +126,11 @@ impl Folding {
         match said {
             Some((RowKind::Merge, version, operand, _)) => {
                 self.version.get_or_insert(version);
-                self.collected.add(&operand)
+                self.collected.add(operand)
             }
             Some((RowKind::Put | RowKind::PutUntil, version, value, until)) => {
                 self.version.get_or_insert(version);
-                self.collected.end_with(&value, until);
+                self.collected.end_with(value, until);
                 false
             }
             Some((RowKind::Erase, ..)) | None => {
@@ -141,10 +140,10 @@ impl Folding {
         }
     }
 
-    /// As [`Folding::add`], for the merge `row` of a memtable of `table`.
-    pub fn add_memory(&mut self, memtable: &memtable::Memtable, row: &MemRow) -> bool {
+    /// As [`Folding::add`], for `row` of `memtable` and what the memtable has below it.
+    pub fn add_memory(&mut self, memtable: &'f Memtable, row: &'f MemRow) -> bool {
         self.version.get_or_insert(row.version());
-        memtable.collect(row, &mut self.collected)
+        memtable.collect_row(row, &mut self.collected)
     }
 
     /// The row with the value. If a part of it will expire, it has this time.
@@ -152,13 +151,13 @@ impl Folding {
     /// # Errors
     ///
     /// [`Stop::Failed`] if the value cannot be computed.
-    pub fn finish(mut self, (functions, clock): (&MergeFunctions, &RowClock), key: &[u8]) -> Result<MemRow, Stop> {
+    pub fn finish(mut self, rules: &ReadRules, key: &[u8]) -> Result<MemRow, Stop> {
         let version = self.version.expect("the reader has seen a merge");
         self.collected.end();
-        let now = clock.now();
+        let now = rules.clock.now();
         let until = self.collected.expires(now);
-        let value = self.collected.value(key, functions, now).map_err(pages::Error::Content)?;
-        Ok(MemRow::alone(key, version, &value, until))
+        let value = self.collected.value(key, &rules.functions, now).map_err(pages::Error::Content)?;
+        Ok(MemRow::alone(&rules.memory, (key, version), &value, until))
     }
 }
 

@@ -45,9 +45,30 @@ pub struct Following {
     /// Whether the last row that was passed left its key undecided, so that an older source may have a visible row
     /// with it.
     is_key_open: bool,
-    /// Memory for the keys of the next source, and of further ones.
-    key: Vec<u8>,
-    keys: Vec<Vec<u8>>,
+    spare: SpareKeys,
+}
+
+/// Memory for the keys of the next source, and of further ones.
+#[derive(Default)]
+struct SpareKeys {
+    next: Vec<u8>,
+    further: Vec<Vec<u8>>,
+}
+
+impl SpareKeys {
+    #[inline]
+    fn take(&mut self) -> Vec<u8> {
+        if self.next.capacity() > 0 { std::mem::take(&mut self.next) } else { self.further.pop().unwrap_or_default() }
+    }
+
+    #[inline]
+    fn give(&mut self, key: Vec<u8>) {
+        if self.next.capacity() == 0 {
+            self.next = key;
+        } else if key.capacity() > 0 {
+            self.further.push(key);
+        }
+    }
 }
 
 /// The state of the row that comes next.
@@ -89,37 +110,20 @@ impl Following {
     /// Follows no rows of the view with this `generation`, until streaks are [added](Self::add). It uses the memory of
     /// `spare`, whose rows are no longer followed.
     pub fn none(direction: Direction, generation: u64, spare: Option<Self>) -> Self {
-        let (sources, key, keys) = spare.map_or_else(Default::default, |spare| (spare.sources, spare.key, spare.keys));
+        let (sources, spare) = spare.map_or_else(Default::default, |spare| (spare.sources, spare.spare));
         let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
         let prefix_bytes = usize::MAX;
-        Self {
-            sources,
-            direction,
-            generation,
-            prefix_bytes,
-            now,
-            runner_up,
-            state,
-            is_over,
-            given,
-            is_key_open,
-            key,
-            keys,
-        }
+        Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open, spare }
     }
 
     /// Memory for the keys of a source, which may be empty.
     pub fn take_memory(&mut self) -> Vec<u8> {
-        if self.key.capacity() > 0 { std::mem::take(&mut self.key) } else { self.keys.pop().unwrap_or_default() }
+        self.spare.take()
     }
 
     /// Takes back memory that was not used.
     pub fn give_memory(&mut self, key: Vec<u8>) {
-        if self.key.capacity() == 0 {
-            self.key = key;
-        } else if key.capacity() > 0 {
-            self.keys.push(key);
-        }
+        self.spare.give(key);
     }
 
     /// Adds the rows of an older source, before the first row is followed.
@@ -132,12 +136,12 @@ impl Following {
     /// Goes to the first of the rows that were [added](Self::add) and come before `end`. Returns false if there is
     /// none.
     pub fn begin_before(&mut self, end: Bound<&[u8]>) -> bool {
-        let Self { sources, keys, .. } = self;
+        let Self { sources, spare, .. } = self;
         sources.retain_mut(|Source { beside, .. }| match &mut beside.rows {
             StreakRows::Page(streak) => {
                 streak.until(end);
                 if streak.is_empty() {
-                    keys.push(streak.take_memory());
+                    spare.give(streak.take_memory());
                 }
                 !streak.is_empty()
             }
@@ -167,12 +171,7 @@ impl Following {
     pub fn clear(mut self) -> Self {
         for Source { beside, .. } in self.sources.drain(..) {
             if let StreakRows::Page(mut streak) = beside.rows {
-                let key = streak.take_memory();
-                if self.key.capacity() == 0 {
-                    self.key = key;
-                } else {
-                    self.keys.push(key);
-                }
+                self.spare.give(streak.take_memory());
             }
         }
         self

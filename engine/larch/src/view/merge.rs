@@ -15,14 +15,12 @@
 //! thousand erased rows it pins only one page of each source at a time. Sources step over rows that a range erase in
 //! a newer source hides; if there are many, they seek its end. This module does not know who reads.
 
-use super::TableView;
 use super::cover::{MergeCovers, comes_before};
 use super::fold::Folding;
 use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
-use crate::base::operand::MergeFunctions;
-use crate::base::row_clock::RowClock;
+use super::{ReadRules, TableView};
 use crate::manifest::Level;
 use crate::memtable::{CopiedRows, MemCursor, MemRow, Memtable};
 use os::sync::Arc;
@@ -52,13 +50,10 @@ pub struct Merge {
     is_whole: bool,
     /// How far all levels together read ahead.
     readahead: Readahead,
-    /// The functions that merges of rows may call.
-    functions: MergeFunctions,
     /// How many rows of a memtable are copied at once. The number starts small, and doubles each time that all copies
     /// were used up.
     copies: usize,
-    /// The clock by which rows expire.
-    clock: Arc<RowClock>,
+    rules: Arc<ReadRules>,
 }
 
 /// The next rows of one source that need no step.
@@ -206,8 +201,7 @@ impl Merge {
         let (key, came, giver) = (Vec::new(), Came::Nowhere, None);
         let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
         let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
-        let functions = table.view.functions.clone();
-        let clock = table.view.clock.clone();
+        let rules = table.view.rules.clone();
         Self {
             direction,
             sources,
@@ -219,9 +213,8 @@ impl Merge {
             has_streaks,
             is_whole,
             readahead,
-            functions,
             copies,
-            clock,
+            rules,
         }
     }
 
@@ -378,8 +371,8 @@ impl Merge {
             let Some((kind, version, found)) = cursor.visible(reader, *at)? else {
                 continue;
             };
-            let shows =
-                self.clock.shows(kind, || found.until()) && self.covers.over(i).is_none_or(|cover| cover <= version);
+            let shows = self.rules.clock.shows(kind, || found.until())
+                && self.covers.over(i).is_none_or(|cover| cover <= version);
             if shows && kind == RowKind::Merge {
                 return Ok(Some((i, FoundRow::Memory(self.fold(reader, i)?))));
             }
@@ -402,24 +395,25 @@ impl Merge {
                 continue;
             }
             let MergeSource { cursor, at, .. } = self.sources.cursor(i);
-            let Some((kind, version, found)) = cursor.visible(reader, *at)? else { continue };
-            let is_hidden = self.covers.over(i).is_some_and(|cover| cover > version);
-            let goes_on = match (&found, cursor) {
-                _ if is_hidden || kind == RowKind::Erase => folding.add(None),
-                (FoundRow::Memory(row), Cursor::Memory(cursor)) if kind == RowKind::Merge => {
-                    folding.add_memory(cursor.memtable(), row)
-                }
-                (FoundRow::Memory(row), _) => folding.add(Some((kind, version, row.value().to_vec(), row.until()))),
-                (FoundRow::File(row, file), _) => {
-                    let content = row.value.load(reader, &file.sst.file)?.as_bytes().to_vec();
-                    folding.add(Some((kind, version, content, row.until())))
+            let is_hidden = |version| self.covers.over(i).is_some_and(|cover| cover > version);
+            let goes_on = match cursor {
+                Cursor::Memory(cursor) if is_hidden(cursor.row().version()) => folding.add(None),
+                Cursor::Memory(cursor) => folding.add_memory(cursor.memtable(), cursor.row()),
+                Cursor::Level(cursor) => {
+                    let Some(row) = cursor.visible(reader, *at)? else { continue };
+                    if row.kind == RowKind::Erase || is_hidden(row.version) {
+                        folding.add(None)
+                    } else {
+                        let content = row.value.load(reader, &cursor.file().sst.file)?.as_bytes().to_vec();
+                        folding.add(Some((row.kind, row.version, content, row.until())))
+                    }
                 }
             };
             if !goes_on {
                 break;
             }
         }
-        folding.finish((&self.functions, &self.clock), key)
+        folding.finish(&self.rules, key)
     }
 
     /// Leaves the row that was found last: all sources that stand at its key will move before keys are compared
@@ -527,8 +521,14 @@ impl Merge {
             for source in in_memory {
                 let Cursor::Memory(cursor) = &self.sources.cursor(source).cursor else { continue };
                 let (start, erased) = (self.start_of(source), self.covers.over(source));
-                let rows =
-                    CopiedRows::new(cursor, start, self.direction, (erased, &self.clock), self.copies, is_before_end);
+                let rows = CopiedRows::new(
+                    cursor,
+                    start,
+                    self.direction,
+                    (erased, &self.rules.clock),
+                    self.copies,
+                    is_before_end,
+                );
                 if !rows.is_empty() {
                     copies.push(SourceStreak { source, rows: StreakRows::Copied(rows) });
                 }
@@ -545,7 +545,7 @@ impl Merge {
         let shown = (*at, self.covers.over(source));
         let mut streak = cursor.streak(self.start_of(source), self.direction, shown, groups)?;
         if cursor.file().sst.meta.expiry.is_some() {
-            streak.at_time(self.clock.now());
+            streak.at_time(self.rules.clock.now());
         }
         streak.until(self.covers.edge());
         streak.until(far);

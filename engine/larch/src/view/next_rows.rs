@@ -116,7 +116,7 @@ impl<'l, S: PageLender + ?Sized> Look<'l, S> {
             RestOfPage::Unknown => return None,
             RestOfPage::Rows(mut rows) => {
                 if file.sst.meta.expiry.is_some() {
-                    rows.at_time(self.table.view.clock.now());
+                    rows.at_time(self.table.view.rules.clock.now());
                 }
                 self.rows.add(rows);
             }

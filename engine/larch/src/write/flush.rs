@@ -314,7 +314,7 @@ fn write_table(
 /// What the memtables say of the key of `row`, a merge, as of its version.
 fn merged(memtables: &[Arc<Memtable>], row: &MemRow, functions: &MergeFunctions, now: u64) -> (RowKind, Vec<u8>) {
     let mut collected = Collected::default();
-    memtable::collect(memtables.iter().map(|memtable| &**memtable), row.key(), row.version(), &mut collected);
+    memtables.iter().all(|memtable| memtable.collect(row.key(), row.version(), &mut collected).1);
     match collected.finish(row.key(), functions, now) {
         Merged::Value(value) => (RowKind::Put, value),
         Merged::Operand(operand) => (RowKind::Merge, operand),

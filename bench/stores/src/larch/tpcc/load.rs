@@ -5,10 +5,11 @@ use super::Larch;
 use crate::larch::broken;
 use ::tpcc::about;
 use ::tpcc::encoding::{self, Encoded};
+use ::tpcc::schema::{District, Warehouse};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
-use larch::Table;
 use larch::bulk::Import;
+use larch::{Batch, Table};
 
 /// Imports the rows of one part.
 pub struct PartLoader<'l> {
@@ -17,6 +18,10 @@ pub struct PartLoader<'l> {
     import: Import,
     has_groups: bool,
     encoded: Encoded,
+    /// The table of counters, if the database has it.
+    sums: Option<Table>,
+    /// The counters of the rows, and that the part is loaded.
+    notes: Batch,
 }
 
 impl<'l> PartLoader<'l> {
@@ -24,13 +29,31 @@ impl<'l> PartLoader<'l> {
     pub fn new(larch: &'l Larch, table: Table, part: &Part) -> Result<Self, Failure> {
         let import = table.import().map_err(broken)?;
         let has_groups = !encoding::groups(part.table).is_empty();
-        Ok(Self { larch, part: part.clone(), import, has_groups, encoded: Encoded::default() })
+        let (sums, notes) = (larch.sums()?, larch.db.batch());
+        Ok(Self { larch, part: part.clone(), import, has_groups, encoded: Encoded::default(), sums, notes })
+    }
+
+    /// Encodes a row. If it has a sum of the year that belongs into the table of counters, puts it there.
+    fn encode(&mut self, row: Row<'_>) {
+        let Some(sums) = &self.sums else { return self.encoded.set(row, 0) };
+        let sum = match row {
+            Row::Warehouse(of) => {
+                self.encoded.set(Row::Warehouse(&Warehouse { year_to_date: 0, ..of.clone() }), 0);
+                of.year_to_date
+            }
+            Row::District(of) => {
+                self.encoded.set(Row::District(&District { year_to_date: 0, ..of.clone() }), 0);
+                of.year_to_date
+            }
+            row => return self.encoded.set(row, 0),
+        };
+        self.notes.insert(sums, self.encoded.key(), sum.to_le_bytes());
     }
 }
 
 impl Loader for PartLoader<'_> {
     fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
-        self.encoded.set(row, 0);
+        self.encode(row);
         match self.has_groups {
             true => self.import.add_parts(self.encoded.key(), self.encoded.parts()),
             false => self.import.add(self.encoded.key(), &self.encoded.parts()[0]),
@@ -39,7 +62,9 @@ impl Loader for PartLoader<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<(), Failure> {
-        self.import.finish(|_| {}).map_err(broken)?;
-        self.larch.about.insert(about::part_key(&self.part), b"").map_err(broken)
+        let Self { larch, part, import, mut notes, .. } = *self;
+        import.finish(|_| {}).map_err(broken)?;
+        notes.insert(&larch.about, about::part_key(&part), b"");
+        notes.commit().map(drop).map_err(broken)
     }
 }

@@ -10,11 +10,12 @@ use super::{Larch, Tables};
 use crate::larch::broken;
 use ::tpcc::encoding::{Decode, Encoded, Parts, number_of};
 use ::tpcc::ordered::{Index, Kept, Ordered, RowsOf};
+use ::tpcc::schema::Cents;
 use ::tpcc::screen::Screen;
 use ::tpcc::transactions::{Wish, Work, now};
 use ::tpcc::{Drawing, Form, Table, Ticket};
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
-use larch::{Commit, Durability, Readable as _, Selection, Transaction, Version};
+use larch::{Commit, Durability, MergeOp, Readable as _, Selection, Transaction, Version};
 use rows::prefix_range;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -217,9 +218,9 @@ impl Flights for Transactions<'_> {
 }
 
 /// A transaction of Larch, which is serializable by itself and maintains the indexes.
-struct OfTransaction<'t> {
-    tx: Transaction,
-    tables: &'t Tables,
+pub(super) struct OfTransaction<'t> {
+    pub tx: Transaction,
+    pub tables: &'t Tables,
 }
 
 impl OfTransaction<'_> {
@@ -331,6 +332,12 @@ impl Ordered for OfTransaction<'_> {
     fn last_entry(&mut self, index: Index, prefix: Vec<u8>) -> Result<Option<u32>, Failure> {
         let last = self.tx.entries(self.index(index), prefix_range(prefix)).next_back();
         last.transpose().map_err(broken)?.map(|entry| number_of(entry.row_key())).transpose()
+    }
+
+    fn add_to_year(&mut self, key: &[u8], amount: Cents) -> Result<bool, Failure> {
+        let Some(sums) = &self.tables.sums else { return Ok(false) };
+        self.tx.merge(sums, key, MergeOp::Add(amount)).map_err(broken)?;
+        Ok(true)
     }
 
     fn commit(self) -> Result<Commit, Failure> {

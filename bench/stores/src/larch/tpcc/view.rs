@@ -3,6 +3,8 @@
 use super::Larch;
 use crate::larch::broken;
 use ::tpcc::encoding;
+use ::tpcc::schema::{Cents, District, Warehouse};
+use ::tpcc::transactions::wrong;
 use ::tpcc::{ReadRows, Row, Table, TableRow};
 use harness::Failure;
 use larch::{Readable as _, Selection};
@@ -22,6 +24,15 @@ impl<'l> Snapshot<'l> {
     }
 }
 
+impl Snapshot<'_> {
+    /// The sum of the year of a warehouse or a district, from the table of counters.
+    fn sum(&self, sums: &larch::Table, key: &[u8]) -> Result<Cents, Failure> {
+        let sum = self.snapshot.get(sums, key).map_err(broken)?;
+        let sum = sum.as_deref().and_then(|sum| sum.try_into().ok()).map(i64::from_le_bytes);
+        sum.ok_or_else(|| wrong("a warehouse or a district has no counter"))
+    }
+}
+
 impl ReadRows for Snapshot<'_> {
     fn read<R: TableRow>(
         &self,
@@ -29,7 +40,23 @@ impl ReadRows for Snapshot<'_> {
         warehouse: u32,
         each: &mut dyn FnMut(Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let (mut row, groups, table) = (R::default(), encoding::groups(table), self.larch.table(table)?);
+        let (of, groups) = (table, encoding::groups(table));
+        let (mut row, table) = (R::default(), self.larch.table(of)?);
+        if let Table::Warehouse | Table::District = of
+            && let Some(sums) = self.larch.sums()?
+        {
+            let mut range = self.snapshot.range(&table, (warehouse,).range());
+            while let Some(found) = range.next_row().map_err(broken)? {
+                row.decode(found.key(), [found.value().map_err(broken)?.as_ref()])?;
+                let year_to_date = self.sum(&sums, found.key())?;
+                match row.as_row() {
+                    Row::Warehouse(row) => each(Row::Warehouse(&Warehouse { year_to_date, ..row.clone() }))?,
+                    Row::District(row) => each(Row::District(&District { year_to_date, ..row.clone() }))?,
+                    row => each(row)?,
+                }
+            }
+            return Ok(());
+        }
         if !groups.is_empty() {
             let selection: Selection = table.select(groups).map_err(broken)?;
             let mut range = selection.at(&self.snapshot).map_err(broken)?.range((warehouse,).range());

@@ -67,6 +67,10 @@ impl Options {
         )?;
         let load = choice("load", take("load"), &[("copy", Load::Copy), ("insert", Load::Insert)])?;
         let form = choice("functions", take("functions"), &[("0", Form::Statements), ("1", Form::Functions)])?;
+        if take("counters").is_some() {
+            let text = "counters: an option of larch: alone; here the statement of a payment adds to the rows";
+            return Err(Failure::session("target", text));
+        }
         // The dialect's settings come first and the target's after them, so that the target's value wins.
         let ours = dialect.settings.iter().copied().chain([("default_transaction_isolation", isolation.sql())]);
         let ours: Vec<(String, String)> = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -205,6 +205,7 @@ fn a_target_says_how_and_nothing_that_does_not_hold() {
         ("load=tape", "none of copy, insert"),
         ("functions=yes", "none of 0, 1"),
         ("pipeline=2", "one transaction at a time"),
+        ("counters=merge", "an option of larch: alone"),
         ("default_transaction_isolation=serializable", "say isolation="),
     ] {
         let failure = options(&format!("cockroach://h/d?{text}")).expect_err("it is refused");

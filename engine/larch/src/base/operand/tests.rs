@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 fn value(before: Option<&[u8]>, ops: &[MergeOp<'_>]) -> std::result::Result<Vec<u8>, String> {
     let mut collected = Collected::default();
     for op in ops.iter().rev() {
-        collected.add(&op.encode());
+        collected.add(op.encode().to_vec());
     }
     match before {
         Some(value) => collected.end_with(value, None),
@@ -55,7 +55,7 @@ fn a_value_that_cannot_be_computed_says_why() {
     assert!(why.ends_with("it said no"), "{why}");
     // What was merged is still there, so that a program with the function can compute the value.
     let mut collected = Collected::default();
-    collected.add(&MergeOp::Call { function: "twice", operand: b"y" }.encode());
+    collected.add(MergeOp::Call { function: "twice", operand: b"y" }.encode().to_vec());
     collected.end_with(b"x", None);
     let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default(), 0) else {
         panic!("it has no function")
@@ -73,8 +73,8 @@ fn operands_take_no_more_room_than_they_need() {
         ops.iter().for_each(|op| joined.add(&op.encode(), b"k", &MergeFunctions::default()));
         joined.operand
     };
-    assert_eq!(join(&[MergeOp::Add(3), MergeOp::Add(-1)].repeat(1000)), MergeOp::Add(2000).encode());
-    assert_eq!(join(&[MergeOp::Append(b"abc")].repeat(1000)), MergeOp::Append(&b"abc".repeat(1000)).encode());
+    assert_eq!(join(&[MergeOp::Add(3), MergeOp::Add(-1)].repeat(1000)), MergeOp::Add(2000).encode().to_vec());
+    assert_eq!(join(&[MergeOp::Append(b"abc")].repeat(1000)), MergeOp::Append(&b"abc".repeat(1000)).encode().to_vec());
     let far = join(&[MergeOp::set_bit(1), MergeOp::set_bit(8_000_000)]);
     assert!(far.len() < 20, "no zeros between two bits: {} bytes", far.len());
     assert!(
@@ -143,7 +143,7 @@ fn joined_in_any_groups_they_give_the_same_value() {
 fn a_value_that_expires_goes_and_the_merges_stay() {
     let collected = || {
         let mut collected = Collected::default();
-        collected.add(&MergeOp::Append(b"+").encode());
+        collected.add(MergeOp::Append(b"+").encode().to_vec());
         collected.end_with(b"abc", Some(Until::from_millis(10)));
         collected
     };
@@ -153,7 +153,7 @@ fn a_value_that_expires_goes_and_the_merges_stay() {
     assert_eq!(collected().finish(b"k", &none, 10), Merged::Value(b"+".to_vec()));
     let Merged::Operand(operand) = collected().finish(b"k", &none, 9) else { panic!("it will expire") };
     let mut again = Collected::default();
-    again.add(&MergeOp::Append(b"-").encode());
+    again.add(MergeOp::Append(b"-").encode().to_vec());
     assert!(!again.add(&operand), "it is complete");
     assert_eq!(again.value(b"k", &none, 9), Ok(b"abc+-".to_vec()));
     let mut again = Collected::default();

@@ -104,3 +104,18 @@ fn memory_counts_as_kept_from_the_flush_until_the_arena_goes() {
     drop(first);
     assert_eq!(kept.kept_bytes(), 0);
 }
+
+#[test]
+fn an_arena_for_one_piece_takes_as_much_as_the_piece_and_counts_as_kept() {
+    let kept = Arc::new(RowMemory::new(40_000));
+    for bytes in [1, 100, 5000] {
+        let (arena, piece) = Arena::of_one(kept.clone(), bytes);
+        assert_eq!(piece.as_ptr() as usize % ALIGNMENT, 0);
+        // SAFETY: the piece has this length and belongs to this thread.
+        unsafe { piece.write_bytes(7, bytes) };
+        check(&[(piece, bytes)], 7);
+        assert_eq!((arena.bytes(), kept.kept_bytes()), (bytes.next_multiple_of(ALIGNMENT) as u64, arena.bytes()));
+        drop(arena);
+        assert_eq!(kept.kept_bytes(), 0);
+    }
+}

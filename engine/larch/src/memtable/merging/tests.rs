@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::base::operand::MergeOp;
+use crate::base::record::tests::seeds;
 use os::sync::Arc;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 fn none() -> MergeFunctions {
     MergeFunctions::default()
@@ -15,7 +18,7 @@ fn merge(memtable: &Memtable, version: u64, op: MergeOp<'_>) {
 /// The value at `at`, if the memtable alone gives one after a value `before`.
 fn value(memtable: &Memtable, at: u64, before: Option<&[u8]>) -> Vec<u8> {
     let mut collected = Collected::default();
-    if collect([memtable], b"k", Version(at), &mut collected) {
+    if memtable.collect(b"k", Version(at), &mut collected).1 {
         match before {
             Some(value) => collected.end_with(value, None),
             None => collected.end(),
@@ -92,7 +95,7 @@ fn several_memtables_are_collected_down_to_the_first_that_decides() {
     merge(&new, 5, MergeOp::Append(b"c"));
     let value = |at: u64| {
         let mut collected = Collected::default();
-        let is_open = collect([&*new, &*old], b"k", Version(at), &mut collected);
+        let is_open = [&new, &old].into_iter().all(|one| one.collect(b"k", Version(at), &mut collected).1);
         (is_open, collected.value(b"k", &none(), 0))
     };
     assert_eq!(value(9), (false, Ok(b"abc".to_vec())));
@@ -115,4 +118,29 @@ fn a_short_merge_that_makes_a_long_value_takes_little_memory() {
     let (of_put, of_nothing) = (value(&memtable, 2, None), value(&memtable, 5, Some(b"y")));
     assert_eq!((of_put.len(), of_put[0], of_put[1_000_000]), (1_000_001, b'x', 1));
     assert_eq!((of_nothing.len(), of_nothing[0], of_nothing[1_000_000]), (1_000_001, 0, 3));
+}
+
+#[test]
+fn merges_of_one_batch_find_the_rows_below_them_as_single_merges_do() {
+    for seed in seeds(if cfg!(miri) { 2 } else { 200 }) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let (together, alone) = (Memtable::new(), Memtable::new());
+        for version in 1..random.random_range(2..30) {
+            let mut rows = together.batch();
+            for _ in 0..random.random_range(1..20) {
+                let (key, version) = ([random.random_range(b'a'..b'h')], Version(version));
+                match random.random_range(0..6) {
+                    0 => [&mut rows, &mut alone.batch()].map(|rows| rows.apply(&key, version, RowKind::Put, &[1; 8])),
+                    1 => [&mut rows, &mut alone.batch()].map(|rows| rows.apply(&key, version, RowKind::Erase, &[])),
+                    _ => {
+                        let operand = MergeOp::Add(random.random_range(-5..5)).encode();
+                        [&mut rows, &mut alone.batch()].map(|rows| rows.merge(&key, version, &operand, &none()))
+                    }
+                };
+            }
+        }
+        let all = |memtable: &Memtable| memtable.all_versions().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+        assert_eq!(all(&together), all(&alone), "seed {seed}");
+        assert_eq!(together.rows(), alone.rows(), "seed {seed}");
+    }
 }

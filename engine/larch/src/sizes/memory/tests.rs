@@ -6,7 +6,7 @@ use crate::base::options::TableOptions;
 use crate::base::table::{TableId, TableInfo};
 use crate::manifest::{FileSet, TableFiles};
 use crate::memtable::set::MemSet;
-use crate::view::View;
+use crate::view::{ReadRules, View};
 use sst::RowKind;
 
 const TABLE: TableId = TableId(1);
@@ -42,8 +42,11 @@ fn view(memtables: &[&str]) -> View {
         generation: 0,
         memory: memory.collect(),
         files: Arc::new(files),
-        clock: RowClock::new(Arc::new(os::sim::SimClock::new())),
-        functions: MergeFunctions::default(),
+        rules: Arc::new(ReadRules {
+            clock: RowClock::new(Arc::new(os::sim::SimClock::new())),
+            functions: MergeFunctions::default(),
+            memory: Arc::default(),
+        }),
     }
 }
 

@@ -406,3 +406,20 @@ fn an_older_release_gets_no_merges() {
     let refused = old(5).expect_err("its file has a merge, if it was not computed").to_string();
     assert!(refused.contains("feature 24"), "{refused}");
 }
+
+#[test]
+fn values_that_merges_make_take_what_they_need_and_are_counted() {
+    let db = on(&Machine::simulated(1).1, 1).write_buffer_bytes(64 << 20).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let keys = || (0..1000u32).map(u32::to_be_bytes);
+    keys().for_each(|key| table.insert(key, [1; 300]).expect("the disk works"));
+    db.flush().expect("the disk works");
+    keys().for_each(|key| table.merge(key, MergeOp::Append(&[2; 200])).expect("the disk works"));
+    let before = db.metrics().memtable_bytes;
+    let values: Vec<_> = keys().map(|key| table.get(key).expect("it can be read").expect("it is there")).collect();
+    assert!(values.iter().all(|value| value.len() == 500));
+    let bytes = db.metrics().memtable_bytes - before;
+    assert!((500 * 1000..600 * 1000).contains(&bytes), "a value takes {} bytes", bytes / 1000);
+    drop(values);
+    assert_eq!(db.metrics().memtable_bytes, before);
+}
