@@ -6,8 +6,8 @@ use crate::failure::Result;
 use crate::output::Output;
 use crate::size;
 use kit::time::Timestamp;
-use larch::{Database, Table};
 use larch::past::Retention;
+use larch::{Database, Table};
 use serde::Serialize;
 use std::time::Duration;
 

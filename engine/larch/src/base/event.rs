@@ -230,10 +230,9 @@ impl Event {
     /// How much the event matters.
     pub fn level(&self) -> EventLevel {
         match self {
-            Self::Stalled { .. }
-            | Self::Retrying { .. }
-            | Self::WorkerFailed { .. }
-            | Self::PastFillsDisk { .. } => EventLevel::Warn,
+            Self::Stalled { .. } | Self::Retrying { .. } | Self::WorkerFailed { .. } | Self::PastFillsDisk { .. } => {
+                EventLevel::Warn
+            }
             Self::Damaged { .. } | Self::GivenUp { .. } | Self::WritesStopped { .. } => EventLevel::Error,
             _ => EventLevel::Info,
         }

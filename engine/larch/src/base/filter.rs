@@ -85,7 +85,10 @@ pub struct FilterCounts {
 impl fmt::Display for FilterCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { judged, removed, replaced, outdated, left, has_panicked } = self;
-        write!(f, "{judged} rows judged, {removed} removed, {replaced} replaced, {outdated} written again, {left} left")?;
+        write!(
+            f,
+            "{judged} rows judged, {removed} removed, {replaced} replaced, {outdated} written again, {left} left"
+        )?;
         f.write_str(if *has_panicked { ", the filter has panicked" } else { "" })
     }
 }

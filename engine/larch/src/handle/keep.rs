@@ -171,8 +171,8 @@ impl Table {
     /// tables keep, and reads of the other tables fail with [`Error::NotKeptOf`].
     ///
     /// The past of the table begins as that of a database does. What it keeps already stays, as far as the new rule
-    /// allows. A table that is renamed or cloned is a new one, which has the rule of the database. A
-    /// [feed of changes](Database::changes) is complete only as far as the database keeps its past.
+    /// allows. If the table is renamed, cloned or split, its rule goes with it. A [feed of changes](Database::changes) is
+    /// complete only as far as the database keeps its past.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -69,7 +69,7 @@ fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Vers
     let paused = TableChange::begin_with_levels(core, &[table], &[], |_| check())?.pause();
     let files = core.views.newest().files_of(table)?.clone();
     let OlderFiles { replaced, mixed } = older_files(&files, version);
-    let seen = core.views.boundaries();
+    let seen = core.views.boundaries().of(table.id);
     let kept = seen.versions().iter().copied().filter(|other| *other < version).chain([version]).collect();
     let boundaries = Boundaries::new(kept, seen.all_from().filter(|from| *from <= version));
     let mut new = NewFiles::none(&core.env.place());
@@ -80,7 +80,7 @@ fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Vers
     let change = paused.resume()?;
     check()?;
     let id = TableId(core.views.newest().files.next_table);
-    let mut edits = new_table(&files.info, id, name);
+    let mut edits = new_table(core, &files.info, id, name);
     for (level, file) in files.files() {
         let (level, number) = (level as u8, file.number);
         if replaced.binary_search(&(level, number)).is_err() {
@@ -93,12 +93,15 @@ fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Vers
     core.views.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))
 }
 
-/// The edits that create the table `id` with the options of the table `info`, whose files it will see.
-fn new_table(info: &TableInfo, id: TableId, name: &str) -> Vec<Edit> {
+/// The edits that create the table `id` with the options of the table `info`, whose files it will see. It keeps its past
+/// by the same rule, because its files have just what that table has kept.
+fn new_table(core: &Core, info: &TableInfo, id: TableId, name: &str) -> Vec<Edit> {
     let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
     if info.since > 0 {
         edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
     }
+    let retained = core.views.newest().files.table_pasts.get(info.id);
+    edits.extend(retained.map(|retained| Edit::RetainTable { table: id, retained }));
     edits
 }
 
@@ -123,7 +126,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     let view = core.views.newest();
     let files = view.files_of(table)?;
     let (info, id) = (&files.info, TableId(view.files.next_table));
-    let mut edits = new_table(info, id, name);
+    let mut edits = new_table(core, info, id, name);
     let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep);
     // No key is less than the empty key.
     let before = from.filter(|key| !key.is_empty());

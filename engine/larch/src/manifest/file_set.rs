@@ -23,8 +23,8 @@ use pages::PagedFile;
 use rpds::RedBlackTreeMap;
 use sst::format::features;
 use sst::{Compression, KeyBounds, Slice, Version};
-use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::path::Path;
 

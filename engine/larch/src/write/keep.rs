@@ -183,9 +183,10 @@ pub fn edits_of_flush(core: &Core, flushed: Version) -> Vec<Edit> {
 /// the version with which it begins.
 fn begins(core: &Core, files: &FileSet, bound: impl Fn(Version) -> Version) -> Vec<Edit> {
     let later = |retention, from| begin_now(core, retention).map(&bound).filter(|begin| *begin > from);
-    let database = files.retained.filter(|retained| retained.is_sure).and_then(|Retained { retention, from, .. }| {
-        later(retention, from).map(|from| Edit::RetainFrom { retention, from })
-    });
+    let database =
+        files.retained.filter(|retained| retained.is_sure).and_then(|Retained { retention, from, .. }| {
+            later(retention, from).map(|from| Edit::RetainFrom { retention, from })
+        });
     let tables = files.table_pasts.iter().filter_map(|(table, retained)| {
         let TableRetained { rule: TableRule::Own(retention), from, is_sure: true } = retained else { return None };
         later(retention, from).map(|from| Edit::RetainTableFrom { table, retention, from })
@@ -230,7 +231,8 @@ pub fn move_on(core: &Core, manifest: &mut Option<ManifestLog>) -> Result<Option
 
 /// The times for which the database and its tables keep their past, each with the version with which it begins.
 fn moving(files: &FileSet) -> impl Iterator<Item = (Duration, Version)> {
-    let database = files.retained.filter(|retained| retained.is_sure).map(|retained| (retained.retention, retained.from));
+    let database =
+        files.retained.filter(|retained| retained.is_sure).map(|retained| (retained.retention, retained.from));
     let tables = files.table_pasts.iter().filter_map(|(_, retained)| match retained {
         TableRetained { rule: TableRule::Own(retention), from, is_sure: true } => Some((retention, from)),
         _ => None,

@@ -159,7 +159,8 @@ fn a_filter_that_panics_ends_and_its_table_goes_on() {
     let db = open(&disk);
     let table = db.table("t").expect("the disk works");
     table.insert("a", "1").expect("the disk works");
-    let filtering = table.filter(|_: &JudgedRow<'_>| panic!("a fault of the program")).expect("the table has no filter");
+    let filtering =
+        table.filter(|_: &JudgedRow<'_>| panic!("a fault of the program")).expect("the table has no filter");
     table.compact().expect("the compaction goes on");
     assert_eq!(filtering.carry_out().expect("there is nothing to do"), 0);
     assert!(filtering.counts().has_panicked, "{}", filtering.counts());

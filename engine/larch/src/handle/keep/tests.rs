@@ -1,6 +1,7 @@
 //! Tests versions with names beyond what the random histories of `testkit` do.
 
 use super::*;
+use crate::event::Event;
 use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::open::idle::IdleJob;
@@ -8,7 +9,6 @@ use crate::options::Release;
 use crate::past::Retention;
 use crate::{Builder, Follow, Readable, Snapshot, Table, Version};
 use os::sim::SimDisk;
-use crate::event::Event;
 use os::sync::{Arc, Mutex};
 use os::{Disk, Job, Machine};
 use rand::rngs::StdRng;
@@ -498,7 +498,8 @@ fn each_table_keeps_its_past_by_its_own_rule() {
                         }
                     }
                     if pinned.len() < 3 && rng.random_range(0..8) == 0 {
-                        let shown = tables.iter().position(|table| past.reader(table).is_ok()).expect("some table shows it");
+                        let shown =
+                            tables.iter().position(|table| past.reader(table).is_ok()).expect("some table shows it");
                         pinned.push((past, shown));
                     }
                 }
@@ -530,6 +531,10 @@ fn what_a_table_no_longer_keeps_gives_its_space_back_while_others_keep_theirs() 
     assert_eq!((history(&table), history(&other)), (49, 0));
     assert!(matches!(db.at(first).expect("it is kept").get(&other, "a"), Err(Error::NotKeptOf { .. })));
     assert!(matches!(db.keep_at("parts", &db.at(first).expect("it is kept")), Err(Error::NotKept { .. })));
+    let copy = other.clone_to("copy").expect("the disk works");
+    assert_eq!((copy.retention(), copy.retained_from()), (Some(Retention::None), None), "its files keep no more");
+    assert!(matches!(db.at(first).expect("it is kept").get(&copy, "a"), Err(Error::NotKeptOf { .. })));
+    let middle = db.version().max(middle);
     other.retain_as_database().expect("the disk works");
     assert_eq!(other.retained_from(), Some(middle), "its past begins anew");
     table.retain_as_database().expect("the disk works");
@@ -537,6 +542,7 @@ fn what_a_table_no_longer_keeps_gives_its_space_back_while_others_keep_theirs() 
     other.insert("a", "50").expect("it is taken");
     assert_eq!(value(&db.at(middle).expect("it is kept"), &other, "a").as_deref(), Some("49"));
     db.drop_table("other").expect("the disk works");
+    db.drop_table("copy").expect("the disk works");
     assert!(db.core().views.newest().files.table_pasts.is_empty());
 }
 
