@@ -531,7 +531,7 @@ fn what_a_table_no_longer_keeps_gives_its_space_back_while_others_keep_theirs() 
     assert_eq!((history(&table), history(&other)), (49, 0));
     assert!(matches!(db.at(first).expect("it is kept").get(&other, "a"), Err(Error::NotKeptOf { .. })));
     assert!(matches!(db.keep_at("parts", &db.at(first).expect("it is kept")), Err(Error::NotKept { .. })));
-    let copy = other.clone_to("copy").expect("the disk works");
+    let copy = other.clone_as("copy").expect("the disk works");
     assert_eq!((copy.retention(), copy.retained_from()), (Some(Retention::None), None), "its files keep no more");
     assert!(matches!(db.at(first).expect("it is kept").get(&copy, "a"), Err(Error::NotKeptOf { .. })));
     let middle = db.version().max(middle);
