@@ -48,8 +48,8 @@ pub enum Showing {
     /// All.
     #[default]
     All,
-    /// All but these.
-    AllBut(Arc<Vec<TableId>>),
+    /// All but these, and but those that are created later, because they may take the place of one of these.
+    AllBut(Arc<Vec<TableId>>, TableId),
     /// These alone.
     Only(Arc<Vec<TableId>>),
 }
@@ -60,7 +60,7 @@ impl Showing {
     pub fn shows(&self, table: TableId) -> bool {
         match self {
             Self::All => true,
-            Self::AllBut(hidden) => !hidden.contains(&table),
+            Self::AllBut(hidden, next) => !hidden.contains(&table) && table < *next,
             Self::Only(shown) => shown.contains(&table),
         }
     }

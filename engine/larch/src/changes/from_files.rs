@@ -172,7 +172,7 @@ pub fn find(
     let tables = || view.files.tables.values().filter(|table| filter.has(&table.info));
     // If nothing newer went to files, all changes are in memory. A flush may leave no file of what it has dropped.
     if view.files.flushed_version > after || has_newer(view, after, filter) {
-        check_kept(view, after)?;
+        check_kept(view, after, filter)?;
     }
     let begin = from.clone();
     let mut window = Window { from, kept: Vec::new(), bytes: 0, cut: None };
@@ -199,9 +199,16 @@ pub fn has_newer(view: &View, after: Version, filter: &Filter<'_>) -> bool {
     tables.any(|table| table.files().any(|(_, file)| file.age() > after.0))
 }
 
-/// Checks that the files and the memory of `view` have all changes after `after`.
-fn check_kept(view: &View, after: Version) -> Result<()> {
-    let oldest = view.files.readable_from();
+/// Checks that the files and the memory of `view` have all wanted changes after `after`.
+fn check_kept(view: &View, after: Version, filter: &Filter<'_>) -> Result<()> {
+    let files = &view.files;
+    let mut oldest = files.readable_from();
+    // A table with a rule of its own may keep less, or more.
+    if !files.table_pasts.is_empty() {
+        let tables = files.tables.values().map(|table| &table.info).filter(|table| filter.has(table));
+        let begins = tables.map(|table| files.past_of(table.id).filter(|past| past.is_sure).map(|past| past.from));
+        oldest = begins.max_by_key(|from| from.unwrap_or(Version::MAX)).unwrap_or(oldest);
+    }
     if oldest.is_some_and(|oldest| oldest <= after) {
         return Ok(());
     }

@@ -134,6 +134,7 @@ pub fn merge_work(
         kept: kept_files(work),
         rewrite: None,
         is_run: false,
+        is_judged: true,
         target: Target::Database,
         now,
     };

@@ -5,6 +5,7 @@
 
 use crate::base::filter::{CompactionFilter, FilterCounts, JudgedRow, Verdict};
 use crate::base::table::TableId;
+use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use sst::Version;
 use std::collections::{HashMap, VecDeque};
@@ -48,9 +49,9 @@ impl Filters {
         drop(removed);
     }
 
-    /// The filter of `table`.
+    /// The filter of `table`, unless it has ended.
     pub fn of(&self, table: TableId) -> Option<Arc<TableFilter>> {
-        self.0.lock().get(&table).cloned()
+        self.0.lock().get(&table).filter(|filter| !filter.is_over()).cloned()
     }
 }
 
@@ -93,6 +94,8 @@ impl Drop for Taken {
 pub struct TableFilter {
     filter: Box<dyn CompactionFilter>,
     state: Mutex<State>,
+    /// Whether the filter has ended. Changes under the lock of the state.
+    is_over: AtomicBool,
     /// Notified when decisions were added or taken, and at the end.
     changed: Condvar,
 }
@@ -104,7 +107,6 @@ struct State {
     /// How many batches are being carried out.
     taken: usize,
     counts: FilterCounts,
-    is_over: bool,
 }
 
 impl fmt::Debug for TableFilter {
@@ -116,7 +118,12 @@ impl fmt::Debug for TableFilter {
 impl TableFilter {
     /// A filter that has judged nothing yet.
     pub fn new(filter: Box<dyn CompactionFilter>) -> Arc<Self> {
-        Arc::new(Self { filter, state: Mutex::default(), changed: Condvar::new() })
+        let (state, is_over, changed) = (Mutex::default(), AtomicBool::new(false), Condvar::new());
+        Arc::new(Self { filter, state, is_over, changed })
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 
     /// What the filter has done so far.
@@ -140,27 +147,28 @@ impl TableFilter {
         Some(Taken { decisions, filter: self.clone() })
     }
 
-    /// Waits until no decisions wait and none is being carried out, or the filter has ended.
-    pub fn wait_until_idle(&self) {
+    /// Waits until what others have taken is carried out. Returns whether there is more to take.
+    pub fn wait_for_others(&self) -> bool {
         let mut state = self.state.lock();
-        while !state.is_over && (state.taken > 0 || !state.batches.is_empty()) {
+        while state.taken > 0 && state.batches.is_empty() && !self.is_over() {
             state = self.changed.wait(state);
         }
+        !state.batches.is_empty()
     }
 
     /// Waits until there are decisions. Returns false once the filter has [ended](TableFilter::end).
     pub fn wait(&self) -> bool {
         let mut state = self.state.lock();
-        while state.batches.is_empty() && !state.is_over {
+        while state.batches.is_empty() && !self.is_over() {
             state = self.changed.wait(state);
         }
-        !state.is_over
+        !self.is_over()
     }
 
     /// Ends the filter: it is not asked again, and nothing that it has decided is carried out any more.
     pub fn end(&self) {
         let mut state = self.state.lock();
-        state.is_over = true;
+        self.is_over.store(true, Ordering::Release);
         let batches = std::mem::take(&mut state.batches);
         state.bytes = 0;
         drop(state);
@@ -168,10 +176,11 @@ impl TableFilter {
         self.changed.notify_all();
     }
 
-    /// Adds decisions. If too many wait, waits for room while `may_wait`, and otherwise leaves them out.
-    fn add(&self, batch: Vec<Decision>, may_wait: bool) {
+    /// Adds decisions. If too many wait, waits for room while `may_wait`, and otherwise leaves them out. Returns whether
+    /// there was room.
+    fn add(&self, batch: Vec<Decision>, may_wait: bool) -> bool {
         let mut state = self.state.lock();
-        while may_wait && state.bytes >= MOST_BYTES && !state.is_over {
+        while may_wait && state.bytes >= MOST_BYTES && !self.is_over() {
             let before = state.bytes;
             let (next, is_late) = self.changed.wait_timeout(state, PATIENCE);
             state = next;
@@ -179,17 +188,18 @@ impl TableFilter {
                 break;
             }
         }
-        if state.is_over {
-            return;
+        if self.is_over() {
+            return true;
         }
         if state.bytes >= MOST_BYTES {
             state.counts.left += batch.len() as u64;
-            return;
+            return false;
         }
         state.bytes += batch.iter().map(Decision::bytes).sum::<usize>();
         state.batches.push_back(batch);
         drop(state);
         self.changed.notify_all();
+        true
     }
 }
 
@@ -202,24 +212,23 @@ pub struct Judge {
     batch: Vec<Decision>,
     bytes: usize,
     judged: u64,
-    is_over: bool,
+    /// Whether the last decisions found no room. Then the compaction does not wait for it again, until there is some.
+    is_full: bool,
 }
 
 impl Judge {
     /// A judge that asks `filter`, for a compaction that waits for room if it `may_wait`.
     pub fn new(filter: Arc<TableFilter>, may_wait: bool) -> Self {
-        let is_over = filter.state.lock().is_over;
-        Self { filter, may_wait, batch: Vec::new(), bytes: 0, judged: 0, is_over }
+        Self { filter, may_wait, batch: Vec::new(), bytes: 0, judged: 0, is_full: false }
     }
 
     /// Asks the filter about `row`, and notes what it says.
     pub fn judge(&mut self, row: &JudgedRow<'_>) {
-        if self.is_over {
+        if self.filter.is_over() {
             return;
         }
         self.judged += 1;
         let Ok(verdict) = catch_unwind(AssertUnwindSafe(|| self.filter.filter.judge(row))) else {
-            self.is_over = true;
             self.filter.count(|counts| counts.has_panicked = true);
             self.filter.end();
             return;
@@ -227,6 +236,8 @@ impl Judge {
         let new = match verdict {
             Verdict::Keep => return,
             Verdict::Remove => None,
+            // Otherwise a filter that encodes every row anew would never come to rest.
+            Verdict::Replace(parts) if parts.iter().map(Vec::as_slice).eq(row.parts.iter().copied()) => return,
             Verdict::Replace(parts) => Some(parts),
         };
         let decision = Decision { key: row.key.to_vec(), version: row.version, until: row.until, new };
@@ -243,7 +254,7 @@ impl Judge {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
         if !batch.is_empty() {
-            self.filter.add(batch, self.may_wait);
+            self.is_full = !self.filter.add(batch, self.may_wait && !self.is_full);
         }
     }
 }

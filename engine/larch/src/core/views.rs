@@ -232,7 +232,8 @@ impl Views {
 
     fn is_shown_by(&self, version: Version, view: &View) -> bool {
         let flushed = view.files.flushed_version;
-        self.shows == Shows::Files && (version == flushed || version < flushed && view.files.is_kept(version))
+        let is_kept = || version < flushed && view.files.showing(version) == Some(Showing::All);
+        self.shows == Shows::Files && (version == flushed || is_kept())
     }
 
     /// Replaces the newest view with a changed copy. Idle ranges keep the old view until [`Views::free_old`] is

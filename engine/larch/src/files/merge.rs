@@ -45,6 +45,8 @@ pub struct MergePlan {
     pub rewrite: Option<Rewrite>,
     /// Whether the outputs contain rows of a transaction that has not committed.
     pub is_run: bool,
+    /// Whether the filter of the table is asked about the rows.
+    pub is_judged: bool,
     /// Where the outputs are written.
     pub target: Target,
     /// Rows that have expired at this time, in milliseconds since 1970, become erases. 0 if none does.
@@ -110,10 +112,8 @@ pub fn merge_files(
         .to(&plan.target);
     let (now, functions) = (plan.now, core.env.options.merge_functions.clone());
     let (others, parts) = (Vec::new(), Vec::new());
-    // Only rows that reads see are judged, as they are.
-    let is_judged = plan.rewrite.is_none() && !plan.is_run;
     let may_wait = core.env.machine.threads.are_real();
-    let judge = core.filters.of(table.id).filter(|_| is_judged).map(|filter| Judge::new(filter, may_wait));
+    let judge = core.filters.of(table.id).filter(|_| plan.is_judged).map(|filter| Judge::new(filter, may_wait));
     let mut copier = VersionCopier { session: &session, functions, outputs, groups, now, others, parts, judge };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();

@@ -108,6 +108,7 @@ pub fn rewrite(
         kept: KeptFiles::default(),
         rewrite: Some(Rewrite { through: version, into: None }),
         is_run: false,
+        is_judged: false,
         target,
         // A row that has expired may still be there, as it is in the files that are shared.
         now: 0,

@@ -10,6 +10,7 @@ use crate::base::filter::{CompactionFilter, FilterCounts};
 use crate::base::options::Durability;
 use crate::core::filters::{Decision, TableFilter, Taken};
 use os::Duty;
+use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use pages::Admit;
 use std::fmt;
@@ -21,10 +22,20 @@ use std::thread;
 #[must_use = "the filter ends when this is dropped"]
 pub struct Filtering {
     work: Arc<Work>,
+    running: Arc<Running>,
+}
+
+/// Whether the thread is running. It is apart from [`Work`], because the thread must have let go of the table before it
+/// says that it has ended.
+#[derive(Default)]
+struct Running {
+    runs: Mutex<bool>,
+    /// Notified when the thread ends.
+    ended: Condvar,
 }
 
 /// Notes the end of the thread when it is dropped, also after a panic.
-struct Ends(Arc<Work>);
+struct Ends(Arc<Running>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
@@ -39,10 +50,6 @@ struct Work {
     filter: Arc<TableFilter>,
     /// The last error of the thread.
     trouble: Mutex<Option<Error>>,
-    /// Whether the thread is running.
-    runs: Mutex<bool>,
-    /// Notified when the thread ends.
-    ended: Condvar,
 }
 
 impl fmt::Debug for Filtering {
@@ -87,6 +94,8 @@ impl Table {
     /// # }
     /// ```
     ///
+    /// A filter must come to rest: what it has replaced is judged again by a later compaction.
+    ///
     /// Compactions with a filter cost more: they read each row, and copy no whole pages. They are not left to
     /// [workers](crate::worker::CompactionWorker). A filter that removes rows of a certain age is better replaced by
     /// [`Table::insert_for`].
@@ -95,6 +104,7 @@ impl Table {
     ///
     /// * [`Error::Filtered`] if the table has a filter.
     /// * [`Error::TableDropped`] if the table was dropped; [`Error::ReadOnly`] if the database is read-only.
+    /// * [`Error::NoThreads`] if the system refuses a thread.
     pub fn filter(&self, filter: impl CompactionFilter + 'static) -> Result<Filtering> {
         let core = self.core();
         core.check_writable()?;
@@ -106,20 +116,31 @@ impl Table {
         core.filters.add(self.id(), filter.clone()).ok_or_else(|| Error::Filtered(self.name().to_owned()))?;
         // What the commits read is seldom read again.
         let table = self.admitting(Admit::Pass);
-        let (trouble, runs, ended) = (Mutex::default(), Mutex::default(), Condvar::new());
-        let work = Arc::new(Work { table, filter, trouble, runs, ended });
+        let work = Arc::new(Work { table, filter, trouble: Mutex::default() });
+        let filtering = Filtering { work: work.clone(), running: Arc::default() };
         let threads = &core.env.machine.threads;
         if threads.are_real() {
-            *work.runs.lock() = true;
-            let (ends, caller) = (Ends(work.clone()), thread::current().id());
+            *filtering.running.runs.lock() = true;
+            let (ends, caller) = (Ends(filtering.running.clone()), thread::current().id());
+            let is_refused = Arc::new(AtomicBool::new(false));
+            let refused = is_refused.clone();
             threads.in_thread(Box::new(move || {
+                let ends = ends;
+                let work = work;
                 // If the system refuses a thread, the caller runs this, and must not wait here.
-                if thread::current().id() != caller {
-                    ends.0.run();
+                if thread::current().id() == caller {
+                    refused.store(true, Ordering::Release);
+                } else {
+                    work.run();
                 }
+                drop(work);
+                drop(ends);
             }));
+            if is_refused.load(Ordering::Acquire) {
+                return Err(Error::NoThreads("the thread of the filter was refused".to_owned()));
+            }
         }
-        Ok(Filtering { work })
+        Ok(filtering)
     }
 }
 
@@ -134,10 +155,14 @@ impl Filtering {
     pub fn carry_out(&self) -> Result<u64> {
         let work = &self.work;
         let mut rows = 0;
-        while let Some(batch) = work.filter.take() {
-            rows += work.carry_out(batch)?;
+        loop {
+            while let Some(batch) = work.filter.take() {
+                rows += work.carry_out(batch)?;
+            }
+            if !work.filter.wait_for_others() {
+                break;
+            }
         }
-        work.filter.wait_until_idle();
         match work.trouble.lock().take() {
             Some(error) => Err(error),
             None => Ok(rows),
@@ -244,9 +269,9 @@ impl Drop for Filtering {
         if Duty::is_taken() {
             return;
         }
-        let mut runs = self.work.runs.lock();
+        let mut runs = self.running.runs.lock();
         while *runs {
-            runs = self.work.ended.wait(runs);
+            runs = self.running.ended.wait(runs);
         }
     }
 }

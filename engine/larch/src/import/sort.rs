@@ -288,8 +288,18 @@ impl RowSorter {
         // The newest run comes first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
-        let plan =
-            MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target, now: 0 };
+        let plan = MergePlan {
+            sources,
+            bottom: true,
+            file_bytes,
+            below,
+            kept,
+            rewrite: None,
+            is_run: false,
+            is_judged: false,
+            target,
+            now: 0,
+        };
         let merged =
             merge_files(core, &self.table.info(), plan, &Boundaries::only(RUN_VERSION), &mut |done, total| {
                 watch.tell(done, total)

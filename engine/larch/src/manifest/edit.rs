@@ -551,10 +551,10 @@ const SINCE: u8 = 1;
 /// The bit beside the number of a retention if reads must not rely on it.
 const UNSURE: u8 = 0x80;
 
-/// The number of a retention, and how many versions or microseconds it is about.
 /// Stands for the rule of the database in the edit that gives a table a rule.
 const OF_DATABASE: u8 = 4;
 
+/// The number of a retention, and how many versions or microseconds it is about.
 fn retention_code(retention: Retention) -> (u8, u64) {
     match retention {
         Retention::None => (0, 0),

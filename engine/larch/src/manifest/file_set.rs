@@ -238,7 +238,8 @@ impl FileSet {
     pub fn history_bytes(&self) -> u64 {
         let mut seen = HashSet::new();
         let files = self.tables.values().flat_map(|table| table.files().map(|(_, file)| file));
-        let histories = files.filter(|file| seen.insert(file.number)).filter_map(|file| file.sst.meta.history.tree());
+        let histories = files.filter_map(|file| Some((file.number, file.sst.meta.history.tree()?)));
+        let histories = histories.filter(|(number, _)| seen.insert(*number)).map(|(_, tree)| tree);
         histories.map(|tree| tree.totals.bytes + tree.totals.group_bytes).sum()
     }
 
@@ -272,7 +273,11 @@ impl FileSet {
         };
         if self.is_kept(version) {
             let hidden = own(false);
-            return Some(if hidden.is_empty() { Showing::All } else { Showing::AllBut(Arc::new(hidden)) });
+            return Some(if hidden.is_empty() {
+                Showing::All
+            } else {
+                Showing::AllBut(Arc::new(hidden), TableId(self.next_table))
+            });
         }
         let shown = own(true);
         (!shown.is_empty()).then(|| Showing::Only(Arc::new(shown)))
@@ -464,8 +469,8 @@ impl FileSet {
         }
         if (self.retained.is_some() || !self.table_pasts.is_empty()) && !release.reads_kept() {
             return Err(Error::BadOptions(format!(
-                "compat {release}: the database keeps its past, and Larch {release} would drop it; have it keep nothing, or open \
-                 the database without compat"
+                "compat {release}: the database keeps its past, and Larch {release} would drop it; have it keep nothing \
+                 and its tables as much as it keeps, or open the database without compat"
             )));
         }
         if self.expired > 0 && !release.reads_times() {
@@ -624,10 +629,9 @@ impl FileSet {
         let kept = self.kept.values().cloned().map(Edit::Keep);
         let expired = (self.expired > 0).then_some(Edit::Expired(self.expired));
         let retained = self.retained.map(|retained| Edit::Retain(Some(retained)));
-        // The edit before them would forget moments.
         let own = |(table, retained)| Edit::RetainTable { table, retained };
         let table_pasts: Vec<Edit> = self.table_pasts.iter().map(own).collect();
-        let past = retained.into_iter().chain(self.times.iter().copied().map(Edit::Time)).chain(kept).chain(expired);
+        let past = retained.into_iter().chain(kept).chain(expired);
         // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
@@ -672,7 +676,9 @@ impl FileSet {
                 }
             }
         }
-        head.into_iter().chain(written_for).chain(past).chain(edits).chain(table_pasts).chain(slices)
+        // Earlier, each of the other edits about the past would forget moments that a later one keeps.
+        let times = self.times.iter().copied().map(Edit::Time);
+        head.into_iter().chain(written_for).chain(past).chain(edits).chain(table_pasts).chain(times).chain(slices)
     }
 }
 

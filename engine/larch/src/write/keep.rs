@@ -61,12 +61,7 @@ pub fn forget(core: &Core, name: &str) -> Result<Option<Kept>> {
     let edits = [Edit::Forget(name.to_owned())];
     let mut manifest = core.writes.manifest.lock();
     let Some(kept) = core.views.newest().files.kept(name).cloned() else { return Ok(None) };
-    let mut install = || core.install_in(&mut manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
-    let outcome = match install() {
-        // What the name keeps may be what fills the disk.
-        Err(error) if error.is_disk_full() && core.writes.reserve.give_back() => install(),
-        outcome => outcome,
-    };
+    let outcome = install_with_reserve(core, &mut manifest, &edits);
     drop(manifest);
     core.clean_up_after(&edits);
     outcome?;
@@ -130,14 +125,26 @@ pub fn retain_table(core: &Core, table: &TableInfo, rule: TableRule) -> Result<(
             break;
         }
         let edits = [Edit::RetainTable { table: table.id, retained }];
-        let outcome = core.install_in(&mut manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
+        let outcome = install_with_reserve(core, &mut manifest, &edits);
         drop((manifest, files));
         core.clean_up_after(&edits);
         outcome?;
     }
+    if core.views.newest().files.oldest_past().is_none() {
+        *core.writes.times.lock() = Times::default();
+    }
     core.background.wake_compact();
     note_time(core);
     Ok(())
+}
+
+/// Installs edits after which less may be kept: what is kept may be what fills the disk.
+fn install_with_reserve(core: &Core, manifest: &mut Option<ManifestLog>, edits: &[Edit]) -> Result<()> {
+    let mut install = || core.install_in(manifest, edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
+    match install() {
+        Err(error) if error.is_disk_full() && core.writes.reserve.give_back() => install(),
+        outcome => outcome,
+    }
 }
 
 /// Installs what `change` makes of that which is kept of the past. Both happen under the lock of the manifest, because a
@@ -150,7 +157,7 @@ fn change_retained(core: &Core, change: impl FnOnce(Option<Retained>) -> Option<
         return Ok(());
     }
     let edits = [Edit::Retain(new)];
-    let outcome = core.install_in(&mut manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
+    let outcome = install_with_reserve(core, &mut manifest, &edits);
     drop(manifest);
     core.clean_up_after(&edits);
     outcome

@@ -218,7 +218,8 @@ fn merge(
         let sources: Vec<Level> = files.map(|file| Arc::new(vec![file.clone()])).collect();
         let (below, kept) = (Level::default(), Default::default());
         let (bottom, file_bytes, target) = (false, u64::MAX, target.clone());
-        let plan = MergePlan { sources, bottom, file_bytes, below, kept, rewrite, is_run, target, now: 0 };
+        let plan =
+            MergePlan { sources, bottom, file_bytes, below, kept, rewrite, is_run, is_judged: false, target, now: 0 };
         let Some(merged) = merge_files(core, &info, plan, boundaries, &mut |_, _| true)? else {
             return Err(Error::WritesStopped("the database is closing".to_owned()));
         };

@@ -32,7 +32,7 @@ fn decisions_come_in_order_and_in_batches() {
     };
     assert_eq!((bytes, taken), (0, 2));
     drop(batches);
-    filter.wait_until_idle();
+    assert!(!filter.wait_for_others(), "all was taken");
 }
 
 #[test]
@@ -67,7 +67,9 @@ fn a_compaction_waits_for_room_while_decisions_are_taken() {
             judge.judge(&row(&key, &[b""]));
         }
         drop(judge);
-        filter.wait_until_idle();
+        while filter.wait_for_others() {
+            std::thread::yield_now();
+        }
         filter.end();
         taking.join().expect("it does not panic")
     });
@@ -84,6 +86,26 @@ fn a_filter_that_panics_is_not_asked_again() {
     drop(judge);
     assert!(filter.counts().has_panicked && !filter.wait());
     assert!(filter.take().is_none());
+}
+
+#[test]
+fn a_value_that_stays_the_same_is_no_decision() {
+    let filter = TableFilter::new(Box::new(|row: &JudgedRow<'_>| Verdict::replace(row.value().to_ascii_uppercase())));
+    let mut judge = Judge::new(filter.clone(), false);
+    judge.judge(&row(b"1", &[b"UP"]));
+    judge.judge(&row(b"2", &[b"down"]));
+    drop(judge);
+    let batch = filter.take().expect("one row changes");
+    assert_eq!(batch.decisions.iter().map(|decision| &decision.key[..]).collect::<Vec<_>>(), [b"2"]);
+}
+
+#[test]
+fn a_filter_that_has_ended_is_not_asked_by_a_compaction_under_way() {
+    let filter = odd();
+    let mut judge = Judge::new(filter.clone(), false);
+    filter.end();
+    judge.judge(&row(b"panic", &[b""]));
+    assert_eq!(filter.counts(), FilterCounts::default());
 }
 
 #[test]
