@@ -247,7 +247,7 @@ impl Rows<'_> {
     }
 
     /// Notes the key of a row in the filter, before the row is inserted.
-    #[inline]
+    #[inline(always)]
     fn note_key(&self, key: &[u8]) {
         if let Some(filter) = &self.memtable.filter {
             filter.note(hash_key(key), self.memtable.rows.arena().used_bytes());
@@ -255,7 +255,7 @@ impl Rows<'_> {
     }
 
     /// Counts a row of this kind that was inserted: its memory in bytes, and whether it replaces none.
-    #[inline]
+    #[inline(always)]
     fn count(&self, kind: RowKind, (bytes, is_new): (u64, bool)) {
         let memtable = self.memtable;
         memtable.row_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -49,6 +49,9 @@ impl<'m> Rows<'m> {
         // All rows of the key up to this version have been inserted, so the place is known exactly.
         let place = self.inserter.seek(key, version);
         let below = place.after.filter(|below| below.key() == key);
+        if below.is_none() {
+            self.note_key(key);
+        }
         let below = below.filter(|below| cover.is_none_or(|cover| cover <= below.version()));
         match below.and_then(|below| operand::add_to((below.kind(), below.value()), operand)) {
             Some((kind, row, bytes)) => self.add_at(place, key, version, (kind, &row[..bytes])),
@@ -59,10 +62,8 @@ impl<'m> Rows<'m> {
         }
     }
 
-    /// Adds a row at its place.
-    #[inline]
+    /// Adds a row at its place. The filter has its key.
     fn add_at(&mut self, place: Place<'m>, key: &[u8], version: Version, (kind, value): (RowKind, &[u8])) {
-        self.note_key(key);
         let inserted = self.inserter.insert_at(place, &Content { key, version, kind, value, until: None });
         self.count(kind, inserted);
     }

@@ -86,7 +86,6 @@ impl Content<'_> {
 
 impl<'a> Node<'a> {
     /// Writes a node with `height` empty links into `arena`.
-    #[inline]
     pub(super) fn write(arena: &'a Arena, height: usize, content: &Content<'_>) -> Self {
         // SAFETY: the piece is in `arena`, is as long as the node, and is used by nobody else.
         unsafe { Self::write_to(arena.allocate(content.node_bytes(height)), height, content) }

@@ -163,7 +163,7 @@ impl<'l, 'p> Search<'l, 'p> {
 
     /// Descends to the place through the lowest `levels` levels, on all of which the node before is linked. Calls
     /// `note` with the nodes around the place on each level, and returns those on level 0.
-    #[inline]
+    #[inline(always)]
     fn descend(mut self, levels: usize, mut note: impl FnMut(usize, Around<'l>)) -> Around<'l> {
         for level in (0..levels).rev() {
             if level > 0
@@ -281,6 +281,7 @@ impl SkipList {
     }
 
     /// The row that was inserted last, if the place comes right after it.
+    #[inline(always)]
     fn last_inserted_before(&self, probe: &Probe<'_>) -> Option<Node<'_>> {
         let address = NonNull::new(self.last_inserted.load(Ordering::Acquire))?;
         // SAFETY: it is the address of a node in the arena of the list.
@@ -303,8 +304,9 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
 
 impl<'l> Inserter<'l> {
     /// Adds a row, before any row with the same key and version. Returns the row's memory in bytes, and whether the
-    /// list had no row with its key and version.
-    #[inline]
+    /// list had no row with its key and version. All on this way is inlined, although merges use most of it, too: each
+    /// row goes through it.
+    #[inline(always)]
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let place = self.seek(content.key, content.version);
         self.insert_at(place, content)
@@ -312,7 +314,7 @@ impl<'l> Inserter<'l> {
 
     /// Finds the place for a row with this key and version. Rows that other threads add meanwhile may be missing
     /// from what it says of this place.
-    #[inline]
+    #[inline(always)]
     pub(super) fn seek(&mut self, key: &[u8], version: Version) -> Place<'l> {
         let list = self.list;
         let height = random_height(&list.arena);
@@ -325,7 +327,7 @@ impl<'l> Inserter<'l> {
     }
 
     /// As [`Inserter::insert`], at the place that was found last for this key and version.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert_at(&mut self, place: Place<'l>, content: &Content<'_>) -> (u64, bool) {
         let (list, Place { height, .. }) = (self.list, place);
         let node = Node::write(&list.arena, height, content);
@@ -351,6 +353,7 @@ impl<'l> Inserter<'l> {
     }
 
     /// Sets the splice to the nodes around a place, at least on the levels of a node of this height.
+    #[inline(always)]
     fn locate(&mut self, probe: &Probe<'_>, height: usize) {
         let (from, levels) = self.nearest(probe, height).unwrap_or_else(|| {
             self.height = self.list.height();
@@ -361,6 +364,7 @@ impl<'l> Inserter<'l> {
 
     /// Nodes near a place, known from earlier inserts, and how many levels a search between them has to descend.
     /// `None` if no near nodes are known, or if a node of this height has to be linked on levels where they are not.
+    #[inline(always)]
     fn nearest(&mut self, probe: &Probe<'_>, height: usize) -> Option<(Around<'l>, usize)> {
         if self.height < height {
             let last = self.list.last_inserted_before(probe).filter(|last| last.height() >= height)?;
@@ -369,12 +373,17 @@ impl<'l> Inserter<'l> {
         }
         // Looks first where the last search has found nodes, and then further up. If nodes of a level are around the
         // place, those of all higher levels are, too.
-        let level = (self.nearest..self.height).step_by(2).find(|&level| self.is_around(level, probe));
-        self.nearest = level.unwrap_or(self.height).saturating_sub(1);
-        level.map(|level| (self.splice[level], level))
+        let mut level = self.nearest;
+        while level < self.height && !self.is_around(level, probe) {
+            level += 2;
+        }
+        let is_found = level < self.height;
+        self.nearest = level.min(self.height).saturating_sub(1);
+        is_found.then(|| (self.splice[level], level))
     }
 
     /// Whether the nodes of the splice on `level` are around a place.
+    #[inline(always)]
     fn is_around(&self, level: usize, probe: &Probe<'_>) -> bool {
         let (before, after) = self.splice[level];
         let begins_before = before.address() == self.list.start || probe.follows(before);
@@ -383,6 +392,7 @@ impl<'l> Inserter<'l> {
 
     /// Links the node on `level`. Returns false if another thread has inserted a row next to it since its place was
     /// found.
+    #[inline(always)]
     fn link(&mut self, node: Node<'l>, level: usize, probe: &Probe<'_>) -> bool {
         // SAFETY: the caller links a node only on levels below its height.
         let own = unsafe { node.link(level) };
