@@ -19,5 +19,6 @@ pub mod release;
 pub mod retention;
 pub mod row_clock;
 pub mod sealed;
+pub mod subscription;
 pub mod table;
 pub mod watch;

@@ -25,6 +25,7 @@ pub mod readable;
 pub mod selection;
 pub mod snapshot;
 pub mod statistics;
+pub mod subscription;
 pub mod table;
 pub mod transact;
 pub mod transaction;

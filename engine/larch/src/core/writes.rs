@@ -5,6 +5,7 @@
 //! Only the disk and the memtables can panic under `writer` or `manifest`, and [`StopOnPanic`](super::StopOnPanic)
 //! guards against this.
 
+use super::acknowledged::Acknowledged;
 use super::ahead::LogAhead;
 use super::fill::Fill;
 use super::pace::Pace;
@@ -64,6 +65,8 @@ pub struct Writes {
     pub reserved: Reserved,
     /// When versions were made that a flush has not noted in the manifest yet. Used only if the past is kept.
     pub times: Mutex<Times>,
+    /// What was acknowledged and is not in the manifest yet. No other lock is taken while this one is held.
+    pub acknowledged: Mutex<Acknowledged>,
     /// Why writes are refused. Unset while writes are allowed.
     stopped: OnceLock<String>,
 }
@@ -95,6 +98,7 @@ impl Writes {
             recent: Arc::new(Recent::new((write_buffer_bytes / RECENT_SHARE).max(LEAST_RECENT_BYTES))),
             reserved: Reserved::default(),
             times: Mutex::default(),
+            acknowledged: Mutex::default(),
             stopped: OnceLock::new(),
         }
     }

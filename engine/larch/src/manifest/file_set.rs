@@ -15,6 +15,7 @@ use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::options::TableOptions;
 use crate::base::release::{Format, Release};
 use crate::base::retention::Retained;
+use crate::base::subscription::{Hold, MAX_SUBSCRIPTIONS, Subscriber, SubscriptionId};
 use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
 use os::sync::Arc;
 use pages::PagedFile;
@@ -51,6 +52,8 @@ pub struct FileSet {
     kept: RedBlackTreeMap<String, Kept, archery::ArcK>,
     /// What is kept of the past; `None` if nothing is, beside versions with names.
     pub retained: Option<Retained>,
+    /// The subscriptions.
+    subscribers: RedBlackTreeMap<SubscriptionId, Subscriber, archery::ArcK>,
     /// When versions were made that are kept.
     pub times: Times,
     /// See [`Edit::Expired`]; 0 if no row had a time.
@@ -140,10 +143,7 @@ impl FileSet {
             Edit::Retain(retained) => {
                 retained.map_or(Ok(()), |retained| not_last(retained.from.0, u64::MAX, "version").map(drop))?;
                 self.retained = *retained;
-                match retained {
-                    Some(retained) => self.times.forget_before(retained.from),
-                    None => self.times = Times::default(),
-                }
+                self.forget_times();
             }
             Edit::RetainFrom { retention, from } => {
                 not_last(from.0, u64::MAX, "version")?;
@@ -151,9 +151,26 @@ impl FileSet {
                 let is_same = |retained: &&mut Retained| retained.is_sure && retained.retention == *retention;
                 if let Some(retained) = self.retained.as_mut().filter(is_same) {
                     retained.from = retained.from.max(*from);
-                    self.times.forget_before(retained.from);
+                    self.forget_times();
                 }
             }
+            Edit::Subscribe(subscriber) => self.subscribe(subscriber)?,
+            Edit::Unsubscribe(id) => {
+                if !self.subscribers.remove_mut(id) {
+                    return Err(format!("subscription {} is not there", id.0).into());
+                }
+                self.forget_times();
+            }
+            Edit::Acknowledge { id, position } => {
+                not_last(position.0, u64::MAX, "version")?;
+                self.change_subscriber(*id, |subscriber| subscriber.position = subscriber.position.max(*position));
+            }
+            Edit::LetGo { id, position } => self.change_subscriber(*id, |subscriber| {
+                // It may have moved on since the limit was compared.
+                if subscriber.position <= *position {
+                    subscriber.hold = Hold::Nothing;
+                }
+            }),
             Edit::Time(moment) => {
                 not_last(moment.version.0, u64::MAX, "version")?;
                 self.times.add(*moment);
@@ -181,6 +198,50 @@ impl FileSet {
         Ok(())
     }
 
+    fn subscribe(&mut self, subscriber: &Subscriber) -> Result<(), EditRefusal> {
+        not_last(subscriber.position.0, u64::MAX, "version")?;
+        if self.subscriber_named(&subscriber.name).is_some_and(|other| other.id != subscriber.id) {
+            return Err(format!("two subscriptions have the name {:?}", subscriber.name).into());
+        }
+        self.subscribers.insert_mut(subscriber.id, subscriber.clone());
+        if self.subscribers.size() > MAX_SUBSCRIPTIONS {
+            return Err(format!("there are more than {MAX_SUBSCRIPTIONS} subscriptions").into());
+        }
+        Ok(())
+    }
+
+    /// Changes a subscription, if it is there.
+    fn change_subscriber(&mut self, id: SubscriptionId, change: impl FnOnce(&mut Subscriber)) {
+        if let Some(mut subscriber) = self.subscribers.get(&id).cloned() {
+            change(&mut subscriber);
+            self.subscribers.insert_mut(id, subscriber);
+            self.forget_times();
+        }
+    }
+
+    /// The subscription with this number.
+    pub fn subscriber(&self, id: SubscriptionId) -> Option<&Subscriber> {
+        self.subscribers.get(&id)
+    }
+
+    /// The subscription with this name.
+    pub fn subscriber_named(&self, name: &str) -> Option<&Subscriber> {
+        self.subscribers.values().find(|subscriber| subscriber.name == name)
+    }
+
+    /// All subscriptions, by number.
+    pub fn subscribers(&self) -> impl ExactSizeIterator<Item = &Subscriber> {
+        self.subscribers.values()
+    }
+
+    /// Forgets when versions were made that are not kept.
+    fn forget_times(&mut self) {
+        match self.retained_from() {
+            Some(from) => self.times.forget_before(from),
+            None => self.times = Times::default(),
+        }
+    }
+
     /// The version with this name.
     pub fn kept(&self, name: &str) -> Option<&Kept> {
         self.kept.get(name)
@@ -204,9 +265,11 @@ impl FileSet {
         self.expired > 0 || tables.any(|table| table.files().any(|(_, file)| file.sst.meta.expiry.is_some()))
     }
 
-    /// The version from which on every version is kept, if the database keeps its past.
+    /// The version from which on every version is kept, by the rule or for a subscription; `None` if neither keeps the
+    /// past.
     pub fn retained_from(&self) -> Option<Version> {
-        self.retained.map(|retained| retained.from)
+        let held = self.subscribers.values().filter(|subscriber| subscriber.holds());
+        held.map(|subscriber| subscriber.position).chain(self.retained.map(|retained| retained.from)).min()
     }
 
     /// The names of versions after `version`.
@@ -225,11 +288,24 @@ impl FileSet {
             let from = if retained.is_sure { retained.from.min(newest) } else { newest };
             (retained.from, retained.is_sure) = (from, true);
         }
+        for mut subscriber in self.subscribers.values().cloned().collect::<Vec<_>>() {
+            subscriber.position = match subscriber.hold {
+                Hold::Unsure => newest,
+                Hold::Sure | Hold::Nothing => subscriber.position.min(newest),
+            };
+            if subscriber.hold == Hold::Unsure {
+                subscriber.hold = Hold::Sure;
+            }
+            self.subscribers.insert_mut(subscriber.id, subscriber);
+        }
     }
 
-    /// The version from which on reads can see every version, if the database keeps its past.
+    /// The version from which on reads can see every version, by the rule or for a subscription; `None` if neither
+    /// keeps the past.
     pub fn readable_from(&self) -> Option<Version> {
-        self.retained.filter(|retained| retained.is_sure).map(|retained| retained.from)
+        let retained = self.retained.filter(|retained| retained.is_sure).map(|retained| retained.from);
+        let held = self.subscribers.values().filter(|subscriber| subscriber.hold == Hold::Sure);
+        held.map(|subscriber| subscriber.position).chain(retained).min()
     }
 
     /// Whether reads can see `version`, because it has a name or lies in the past that is kept.
@@ -383,6 +459,13 @@ impl FileSet {
                  the database without compat"
             )));
         }
+        if let Some(subscriber) = self.subscribers.values().next().filter(|_| !release.reads_kept()) {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: there is a subscription, {:?}, and Larch {release} would drop what it holds; end \
+                 it, or open the database without compat",
+                subscriber.name
+            )));
+        }
         if self.expired > 0 && !release.reads_times() {
             return Err(Error::BadOptions(format!(
                 "compat {release}: rows of the database expire, and Larch {release} does not know such rows; open the \
@@ -531,8 +614,10 @@ impl FileSet {
         let kept = self.kept.values().cloned().map(Edit::Keep);
         let expired = (self.expired > 0).then_some(Edit::Expired(self.expired));
         let retained = self.retained.map(|retained| Edit::Retain(Some(retained)));
-        // The edit before them would forget moments.
-        let past = retained.into_iter().chain(self.times.iter().copied().map(Edit::Time)).chain(kept).chain(expired);
+        let subscribers = self.subscribers.values().cloned().map(Edit::Subscribe);
+        // The edits before them would forget moments.
+        let past = retained.into_iter().chain(subscribers);
+        let past = past.chain(self.times.iter().copied().map(Edit::Time)).chain(kept).chain(expired);
         // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();

@@ -181,6 +181,7 @@ impl Beginning<'_> {
                 let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
                 pending.extend(files.written_for.clone().map(Edit::WrittenFor));
                 pending.extend(files.retained.map(|retained| Edit::Retain(Some(retained))));
+                pending.extend(files.subscribers().cloned().map(Edit::Subscribe));
                 pending.extend(self.core.views.newest().files.names_after(newest).into_iter().map(Edit::Forget));
                 pending.extend(self.dropped.iter().map(|table| Edit::DropTable(*table)));
                 match ManifestLog::go_on(&env.log_machine, &old, pending, env.options.compat)? {

@@ -303,7 +303,7 @@ fn manifest(
     };
     let (set, damage) = ManifestLog::read_to_damage(machine, &path, opener);
     let names: Vec<&str> = set.all_kept().map(|kept| kept.name.as_str()).collect();
-    if !names.is_empty() || set.retained.is_some() {
+    if !names.is_empty() || set.retained_from().is_some() {
         let names = names.join(", ");
         report.guesses.push(format!(
             "the new database has the newest rows alone, and nothing of the past that was kept: {names}"

@@ -85,7 +85,9 @@ pub fn retain(core: &Core, retention: Retention) -> Result<()> {
     let _altering = core.writes.altering.lock();
     if retention == Retention::None {
         change_retained(core, |_| None)?;
-        *core.writes.times.lock() = Times::default();
+        if core.views.newest().files.retained_from().is_none() {
+            *core.writes.times.lock() = Times::default();
+        }
         core.background.wake_compact();
         return Ok(());
     }
@@ -120,7 +122,7 @@ fn change_retained(core: &Core, change: impl FnOnce(Option<Retained>) -> Option<
 /// Notes that the newest version is the newest now, if the past is kept.
 pub fn note_time(core: &Core) {
     let version = core.views.visible();
-    if core.views.newest().files.retained.is_some() {
+    if core.views.newest().files.retained_from().is_some() {
         core.writes.times.lock().add(VersionTime { version, micros: micros_now(core) });
     }
 }
@@ -128,12 +130,15 @@ pub fn note_time(core: &Core) {
 /// The edits of a flush that are about the past: when the versions up to `flushed` were made, and the version with which
 /// the past now begins. The caller installs them.
 pub fn edits_of_flush(core: &Core, flushed: Version) -> Vec<Edit> {
-    let Some(Retained { retention, from, is_sure: true }) = core.views.newest().files.retained else {
+    let files = core.views.newest().files.clone();
+    if files.readable_from().is_none() {
         return Vec::new();
-    };
+    }
     note_time(core);
-    let begin = begin_now(core, retention).filter(|begin| *begin > from);
-    let begin = begin.map(|from| Edit::RetainFrom { retention, from });
+    let begin = files.retained.filter(|retained| retained.is_sure).and_then(|Retained { retention, from, .. }| {
+        let begin = begin_now(core, retention).filter(|begin| *begin > from)?;
+        Some(Edit::RetainFrom { retention, from: begin })
+    });
     // Versions that are not durable yet may be given to other commits after a crash. The list keeps the moments until
     // the flush has installed them.
     let times = core.writes.times.lock();
@@ -202,12 +207,16 @@ pub fn time_of(core: &Core, version: Version) -> Option<u64> {
 }
 
 /// The time now, in microseconds after the beginning of 1970.
-fn micros_now(core: &Core) -> u64 {
+pub fn micros_now(core: &Core) -> u64 {
     core.env.machine.clock.wall().as_micros() as u64
 }
 
 /// Returns an error if an older release has to be able to read the database, and it would drop what is kept.
-fn check_release(core: &Core) -> Result<()> {
+///
+/// # Errors
+///
+/// [`Error::BadOptions`].
+pub fn check_release(core: &Core) -> Result<()> {
     let release = core.env.options.compat;
     if release.reads_kept() {
         return Ok(());
@@ -218,7 +227,11 @@ fn check_release(core: &Core) -> Result<()> {
 }
 
 /// Returns an error if this process must not write.
-fn check_writer(core: &Core) -> Result<()> {
+///
+/// # Errors
+///
+/// [`Error::ReadOnly`] in a read-only database; otherwise those of [`Core::check_writable`].
+pub fn check_writer(core: &Core) -> Result<()> {
     core.check_writable()?;
     if core.env.options.read_only { Err(Error::ReadOnly) } else { Ok(()) }
 }
