@@ -58,6 +58,7 @@ pub fn run(common: &Common, args: &args::Retain) -> Result<()> {
 impl Retained {
     fn of(database: &Database) -> Result<Self> {
         let rule = match database.retention() {
+            Retention::None if database.retained_from().is_some() => "for subscriptions".to_owned(),
             Retention::None => "nothing".to_owned(),
             Retention::Versions(versions) => format!("versions {versions}"),
             Retention::Time(time) => format!("time {}", length(time)),
@@ -96,7 +97,7 @@ pub fn time(since: Duration) -> String {
 }
 
 /// A length of time as the option takes it.
-fn length(time: Duration) -> String {
+pub fn length(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds, time.subsec_nanos()) {
         (seconds, 0) if seconds > 0 && seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
