@@ -73,6 +73,13 @@ Examples:
   larch changes db --format jsonl
   larch changes db --table notes --follow";
 
+const SUBSCRIBE_EXAMPLES: &str = "\
+Examples:
+  larch subscribe db mail --age 7d --bytes 10GiB
+  larch changes db --subscription mail --format jsonl
+  larch subscriptions db
+  larch unsubscribe db mail";
+
 const DIFF_EXAMPLES: &str = "\
 Examples:
   larch diff db people before-the-migration
@@ -875,6 +882,16 @@ pub enum Command {
     /// Rows that are changed or removed take space as long as they are retained. Reads of the newest rows never meet them.
     #[command(after_help = RETAIN_EXAMPLES)]
     Retain(Retain),
+    /// Subscribe to the changes from now on: a named position, from which on the past is kept
+    ///
+    /// `changes --subscription` prints what came since, and moves the position on. If there is a subscription of this
+    /// name, it stays where it is and gets these limits. Beyond its limits it keeps nothing more.
+    #[command(after_help = SUBSCRIBE_EXAMPLES)]
+    Subscribe(Subscribe),
+    /// List the subscriptions, the one that is furthest behind first
+    Subscriptions(InspectSubscriptions),
+    /// End a subscription, so that the past that only it keeps is dropped
+    Unsubscribe(Unsubscribe),
     /// Print the values that a row had, the newest first, with their versions and times
     ///
     /// These are the values that the versions with names, those that are retained, and the newest one show.
@@ -882,7 +899,7 @@ pub enum Command {
     /// Print what each commit changed, in the order of the commits; another process may write meanwhile
     ///
     /// Each commit comes whole and once. To go on later, say the last version that was printed to --from. Commits
-    /// before the last flush are there only if the past is retained.
+    /// before the last flush are there only if the past is retained, or by a subscription.
     #[command(after_help = CHANGES_EXAMPLES)]
     Changes(Changes),
     /// Print the rows in which two versions of a table differ: those of the first with -, those of the second with +
@@ -1310,6 +1327,10 @@ pub struct Changes {
     /// is retained]
     #[arg(long, value_name = "VERSION")]
     pub from: Option<String>,
+    /// Print what came after the position of this subscription, and then move it on; no other process may write
+    /// meanwhile
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "follow"])]
+    pub subscription: Option<String>,
     /// Print only changes of this table; may be given more than once
     #[arg(long, value_name = "TABLE")]
     pub table: Vec<String>,
@@ -1334,6 +1355,37 @@ pub struct Replicate {
     #[arg(long)]
     pub follow: bool,
     /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Subscribe {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Name of the subscription
+    pub name: String,
+    /// Let go of the past once a commit that was not read is so old, such as 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = kit::time::parse_length)]
+    pub age: Option<Duration>,
+    /// Let go of the past once older versions of rows take so much space
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub bytes: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct Unsubscribe {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Name of the subscription
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectSubscriptions {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Print as JSON, an object for each subscription
     #[arg(long)]
     pub json: bool,
 }

@@ -37,6 +37,7 @@ pub mod shell;
 pub mod split;
 pub mod sql;
 pub mod stats;
+pub mod subscribe;
 pub mod tables;
 pub mod verify_backup;
 pub mod warm;

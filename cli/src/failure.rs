@@ -58,6 +58,7 @@ impl CommandFailure {
             Self::Engine(
                 larch::Error::NoSuchBackup { .. }
                 | larch::Error::NoSuchKept { .. }
+                | larch::Error::NoSuchSubscription { .. }
                 | larch::Error::NotKept { .. }
                 | larch::Error::ChangesGone { .. },
             ) => ExitCode::from(1),
@@ -100,9 +101,9 @@ impl fmt::Display for CommandFailure {
 /// Whether the engine refused an argument, so that the exit code is that of wrong usage.
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
-        BadIndexName, BadKeptName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeptAlready,
-        KeyTooLong, NotBackups, NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists, TooManyKept,
-        ValueTooLong, WithinDatabase,
+        BadIndexName, BadKeptName, BadOptions, BadSubscriptionName, BadTableName, CopyTarget, HasIndexes, IndexExists,
+        KeptAlready, KeyTooLong, NotBackups, NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists,
+        TooManyKept, TooManySubscriptions, ValueTooLong, WithinDatabase,
     };
     matches!(
         error,
@@ -118,6 +119,8 @@ fn is_of_arguments(error: &larch::Error) -> bool {
             | OtherGroups { .. }
             | BadTableName(_)
             | BadKeptName(_)
+            | BadSubscriptionName(_)
+            | TooManySubscriptions(_)
             | KeptAlready { .. }
             | TooManyKept(_)
             | TableExists(_)

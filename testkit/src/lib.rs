@@ -6,6 +6,7 @@
 pub mod bank;
 pub mod corruption;
 pub mod faults;
+pub mod feeds;
 pub mod followers;
 pub mod futures;
 pub mod history;

@@ -10,6 +10,7 @@ mod ci;
 mod compat;
 mod crash;
 mod deny;
+mod feed;
 mod fuzz;
 mod history;
 mod instructions;
@@ -64,6 +65,8 @@ Crashes and broken bytes
   cargo x crash   TPC-C killed by `kill -9` in the middle of a run, and its twelve consistency conditions after it, 24
                   times: cargo x crash tpcc [--rounds N] [--warehouses N] [--seed N]; two minutes after a release
                   build
+  cargo x feed    ten million commits on a simulated machine, followed by feeds of changes through crashes, flushes and
+                  compactions: each commit whole, in order and once: cargo x feed [seed] [--commits N]
   cargo x fuzz    bytes that nobody wrote, for decoders and short histories: cargo x fuzz [name] [--minutes N]; all
                   targets, a minute each; needs nightly and cargo-fuzz
 
@@ -144,6 +147,7 @@ fn main() -> ExitCode {
         ["semver"] => semver::check(&root()),
         ["semver", "--list"] => semver::list(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
+        ["feed", arguments @ ..] => feed::run(&root(), arguments),
         ["bank", arguments @ ..] => bank::run(&root(), arguments),
         ["crash", arguments @ ..] => crash::run(&root(), arguments),
         ["stress", arguments @ ..] => stress::run(&root(), arguments),

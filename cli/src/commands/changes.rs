@@ -3,7 +3,7 @@
 use super::retain::time;
 use crate::args::{self, At, ChangeFormat, Common};
 use crate::database;
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
@@ -19,8 +19,24 @@ pub const PAUSE: Duration = Duration::from_millis(100);
 /// Runs the command.
 pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
     let interrupt = Interrupt::caught();
-    let database = database::open(&args.dir, common)?;
-    let mut changes = database.changes(begin(&database, args)?)?;
+    let (database, subscription, mut changes) = match &args.subscription {
+        None => {
+            let database = database::open(&args.dir, common)?;
+            let changes = database.changes(begin(&database, args)?)?;
+            (database, None, changes)
+        }
+        Some(_) if common.read_only => {
+            return Err(CommandFailure::Usage(
+                "--subscription moves a position in the database; leave --read-only out".to_owned(),
+            ));
+        }
+        Some(name) => {
+            let database = database::open_to_write(&args.dir, common)?;
+            let subscription = database.subscription(name)?;
+            let changes = subscription.changes()?;
+            (database, Some(subscription), changes)
+        }
+    };
     for name in &args.table {
         let table = database::table(&database, &args.dir, name)?;
         changes = changes.of(&table)?;
@@ -38,6 +54,11 @@ pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
         }
     }
     output.flush()?;
+    if let Some(subscription) = subscription {
+        // Whoever reads the output has it now.
+        subscription.acknowledge(changes.position())?;
+        subscription.sync()?;
+    }
     if !args.follow {
         interrupt.check("printing changes")?;
     }

@@ -70,6 +70,10 @@ impl Retained {
     fn of(database: &Database, table: Option<&Table>) -> Result<Self> {
         let of_database = database.retention();
         let rule = rule(table.and_then(Table::retention).unwrap_or(of_database));
+        let rule = match (&*rule, database.retained_from()) {
+            ("nothing", Some(_)) if table.is_none() => "for subscriptions".to_owned(),
+            _ => rule,
+        };
         let from = table.map_or_else(|| database.retained_from(), Table::retained_from);
         let since = from.and_then(|from| database.time_of(from)).map(time);
         let (mut older_rows, mut older_bytes, mut tables) = (0, 0, Vec::new());
@@ -119,7 +123,7 @@ pub fn time(since: Duration) -> String {
 }
 
 /// A length of time as the option takes it.
-fn length(time: Duration) -> String {
+pub fn length(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds, time.subsec_nanos()) {
         (seconds, 0) if seconds > 0 && seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),

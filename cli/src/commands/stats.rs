@@ -2,6 +2,7 @@
 
 pub mod range;
 
+use super::subscribe;
 use crate::args::{self, Common};
 use crate::colours::{self, HEADING};
 use crate::database;
@@ -220,6 +221,13 @@ pub fn run(common: &Common, args: &args::Stats) -> Result<()> {
         } else {
             print(&stats, &mut |line| output.line(line))?;
         }
+    }
+    if args.table.is_none() && !args.json && !args.is_of_range() {
+        let lines = subscribe::lines(&database);
+        if !lines.is_empty() {
+            output.line(colours::styled(HEADING, "subscriptions"))?;
+        }
+        lines.into_iter().try_for_each(|line| output.line(format!("  {line}")))?;
     }
     output.finish()
 }

@@ -51,6 +51,9 @@ const LINES: &[(&str, &str)] = &[
     ("kept", "larch kept db | sed 's/since.*//'"),
     ("forget", "larch forget db before"),
     ("retain", "larch retain db | sed 's/since.*//'"),
+    ("subscribe", "larch subscribe db new | sed 's/since.*//'"),
+    ("subscriptions", "larch subscriptions db | sed 's/since.*//'"),
+    ("unsubscribe", "larch unsubscribe db mail"),
     ("history", "larch history db raw k1"),
     ("changes", "larch changes db"),
     ("diff", "larch diff db raw before"),
@@ -411,6 +414,9 @@ const TRIED: &[(&str, &str, &str)] = &[
         "larch retain db --table bare --everything | sed 's/since.*//'",
     ),
     ("retain --json", "larch retain db --json | sed 's/\"since.*//'", ""),
+    ("subscribe --age", "larch subscribe db new --age 7d | sed 's/since.*//'", ""),
+    ("subscribe --bytes", "larch subscribe db new --bytes 1GiB | sed 's/since.*//'", ""),
+    ("subscriptions --json", "larch subscriptions db --json | sed 's/since.*//'", ""),
     (
         "history --key-types",
         "larch history db bare '(1, \"a\")' --key-types 'u32, string'",
@@ -422,6 +428,7 @@ const TRIED: &[(&str, &str, &str)] = &[
         r#"larch changes db --from "$(larch retain db --json | sed 's/.*newest":\([0-9]*\).*/\1/')""#,
         "",
     ),
+    ("changes --subscription", "larch changes db --subscription mail", ""),
     ("changes --table", "larch changes db --table raw", ""),
     ("changes --most", "larch changes db --most 0", ""),
     ("changes --format", "larch changes db --format jsonl", ""),
@@ -543,6 +550,8 @@ fn template() -> Session {
         "larch build-files few.tsv --out built",
         "larch demo small --rows 100",
         "larch retain db --everything",
+        "larch put db other k v",
+        "larch subscribe db mail",
     ] {
         let ran = shell(&session, line);
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);

@@ -111,6 +111,38 @@ fn a_copy_of_a_version_differs_from_its_database_by_what_came_later() {
 }
 
 #[test]
+fn a_subscription_prints_each_commit_once_and_keeps_those_that_were_not_printed() {
+    let session = Session::new();
+    session.run(&["put", "db", "t", "a", "1"]).ok();
+    let told = session.run(&["subscribe", "db", "mail", "--age", "7d", "--bytes", "1GiB"]).ok();
+    assert!(told.starts_with("mail: after version 1, 0 versions behind, within 7d and 1 GiB, since "), "{told}");
+    let changes = |more: &[&str]| session.run(&[&["changes", "db", "--subscription", "mail"], more].concat()).ok();
+    assert_eq!(changes(&[]), "");
+    for value in ["2", "3", "4"] {
+        session.run(&["put", "db", "t", "a", value]).ok();
+        session.run(&["compact", "db"]).ok();
+    }
+    let told = session.run(&["subscriptions", "db"]).ok();
+    assert!(told.starts_with("mail: after version 1, 3 versions behind, "), "{told}");
+    let stats = session.run(&["stats", "db"]).ok();
+    assert!(stats.contains("subscriptions\n  mail: after version 1, "), "{stats}");
+    assert_eq!(changes(&["--most", "2"]), "2\tt\tput\ta\t2\n3\tt\tput\ta\t3\n");
+    assert_eq!(changes(&["--table", "t"]), "4\tt\tput\ta\t4\n");
+    assert_eq!(changes(&[]), "");
+    let json = session.run(&["subscriptions", "db", "--json"]).ok();
+    assert!(json.starts_with(r#"{"name":"mail","position":4,"behind":0,"since":""#), "{json}");
+    let line = ["changes", "db", "--subscription", "post"];
+    session.run(&line).fails(1, &["no subscription has the name \"post\"; choose from mail"]);
+    session.run(&["changes", "db", "--subscription", "mail", "--read-only"]).fails(2, &["leave --read-only out"]);
+    session.run(&["changes", "db", "--subscription", "mail", "--follow"]).fails(2, &["cannot be used with"]);
+    session.run(&["subscribe", "db", ""]).fails(2, &["a subscription cannot be named \"\""]);
+    session.run(&["unsubscribe", "db", "post"]).fails(1, &["no subscription has the name \"post\""]);
+    session.run(&["unsubscribe", "db", "mail"]).ok();
+    assert_eq!(session.run(&["subscriptions", "db"]).ok(), "");
+    session.is_sound();
+}
+
+#[test]
 fn a_diff_shows_what_changed_and_a_revert_takes_it_back() {
     let session = Session::new();
     session.run_with(&["load", "db", "t"], "a\t1\nb\t2\nc\t3\n").ok();

@@ -21,5 +21,6 @@ pub mod release;
 pub mod retention;
 pub mod row_clock;
 pub mod sealed;
+pub mod subscription;
 pub mod table;
 pub mod watch;

@@ -13,11 +13,14 @@
 //!   the files of the view or in a log that the feed reads to its end.
 //! - Files are asked only if they have all changes after `at`: the past is kept from `at` or from before it.
 //!
-//! One thread at a time uses a feed. It holds nothing of the writer back, but the space of a log that it reads, and of the
-//! files in which it stands within a commit with many changes.
+//! One thread at a time uses a feed (`feed`). It holds nothing of the writer back, but the space of a log that it
+//! reads, and of the files in which it stands within a commit with many changes. A task has a job of the pool read for
+//! it (`flow`).
 
 mod change;
+mod feed;
 mod filter;
+mod flow;
 mod from_files;
 mod from_log;
 
@@ -26,59 +29,47 @@ pub(crate) use from_files::bad_parts;
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
-use crate::base::table::TableId;
-use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
 use crate::read::Reader;
-use crate::view::View;
-use filter::{Filter, Infos};
-use from_files::{Found, Position, has_newer};
-use from_log::{LogFeed, Logged};
-use os::sync::Arc;
-use sst::{KeyRange, Version};
+use feed::{Feed, Reads};
+use flow::Flow;
+use futures_core::Stream;
+use os::sync::{Arc, Mutex};
+use sst::Version;
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The commits of a database after a version, in commit order: [`Database::changes`](crate::Database::changes).
 ///
 /// A feed is where its last change was. To go on in another process, store [`Changes::position`] with what was made of
 /// the changes, and begin there.
+///
+/// A thread asks by [`Changes::next_change`], and waits by [`Changes::wait`]. A task asks by
+/// [`Changes::next_change_async`], or reads the feed as a [`Stream`], which never ends: it is woken when there are
+/// commits. Both may be used in turn.
 #[derive(Debug)]
 pub struct Changes {
+    /// Reads for a task; `None` until one asks. It is dropped before the handle, which may wait for the end of its job.
+    flow: Option<Flow>,
     handle: Arc<DatabaseHandle>,
-    /// The changes that the caller wants.
-    tables: Option<Vec<TableId>>,
-    keys: Option<KeyRange>,
-    /// All commits up to this version were found.
+    /// Reads logs and files. The job that reads for a task locks it meanwhile.
+    feed: Arc<Mutex<Feed>>,
+    /// All commits up to this version were found by the feed when it was last asked.
     found: Version,
     /// All commits up to this version were given.
     given: Version,
-    /// The commit of which a part was found.
-    part: Option<Part>,
+    /// What was found and not given yet.
     ready: VecDeque<Change>,
-    log: Option<LogFeed>,
-    /// The tables that the feed has seen, and the generation of the view in which it has looked last.
-    infos: Infos,
-    generation: Option<u64>,
-}
-
-/// The commit after the versions that were found, if it has more changes than fit in a window. Files are read on after
-/// `position`.
-#[derive(Debug)]
-struct Part {
-    position: Position,
-    /// All parts are read from one view, because range erases are cut in other places after a compaction.
-    view: Arc<View>,
-    /// The last change before `position`. It is given when it is known whether it is the last one of its commit.
-    held: Change,
 }
 
 impl Changes {
     /// A feed of the commits after `after`.
     pub(crate) fn new(handle: Arc<DatabaseHandle>, after: Version) -> Self {
-        let (tables, keys, part, log) = (None, Some(KeyRange::ALL), None, None);
-        let (ready, infos, generation) = (VecDeque::new(), Infos::new(), None);
-        Self { handle, tables, keys, found: after, given: after, part, ready, log, infos, generation }
+        let feed = Arc::new(Mutex::new(Feed::new(after)));
+        Self { handle, feed, flow: None, found: after, given: after, ready: VecDeque::new() }
     }
 
     /// Gives only changes of this table, and of those named by other calls.
@@ -86,15 +77,15 @@ impl Changes {
     /// # Errors
     ///
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
-    pub fn of(mut self, table: &Reader<'_>) -> Result<Self> {
+    pub fn of(self, table: &Reader<'_>) -> Result<Self> {
         table.handle().check_handle(&self.handle)?;
-        self.tables.get_or_insert_default().push(table.handle().id());
+        self.feed.lock().tables.get_or_insert_default().push(table.handle().id());
         Ok(self)
     }
 
     /// Gives only changes of keys in `range`. A range that was erased is cut to `range`.
-    pub fn within(mut self, range: impl IntoKeyRange) -> Self {
-        self.keys = bounds::keys(&range);
+    pub fn within(self, range: impl IntoKeyRange) -> Self {
+        self.feed.lock().keys = bounds::keys(&range);
         self
     }
 
@@ -112,21 +103,34 @@ impl Changes {
     /// # Errors
     ///
     /// * [`Error::ChangesGone`](crate::Error::ChangesGone) if the changes at this position were not kept. [Retain](crate::Database::retain) the
-    ///   past for as long as a feed may lag.
+    ///   past for as long as a feed may lag, or [subscribe](crate::Database::subscribe).
     /// * [`Error::Page`](crate::Error::Page) or [`Error::Log`](crate::Error::Log) if a file or a log cannot be read; [`Error::BadParts`](crate::Error::BadParts) if one is damaged.
     ///
     /// After an error, the next call tries again.
     pub fn next_change(&mut self) -> Result<Option<Change>> {
         if self.ready.is_empty() {
-            self.fill()?;
+            // A job may be reading for a future that was dropped. What it finds is taken here.
+            let mut feed = self.feed.lock();
+            let outcome = if feed.ready.is_empty() { feed.fill(self.handle.core(), Reads::All) } else { Ok(true) };
+            std::mem::swap(&mut feed.ready, &mut self.ready);
+            self.found = feed.found;
+            drop(feed);
+            outcome?;
         }
-        let next = self.ready.pop_front();
-        match &next {
-            Some(change) if change.is_last() => self.given = change.version(),
-            Some(_) => {}
-            None => self.given = self.found,
+        let next = self.take_ready();
+        if next.is_none() {
+            self.given = self.found;
         }
         Ok(next)
+    }
+
+    /// The first change that was found and not given yet.
+    fn take_ready(&mut self) -> Option<Change> {
+        let next = self.ready.pop_front()?;
+        if next.is_last() {
+            self.given = next.version();
+        }
+        Some(next)
     }
 
     /// All changes of the next commit that has some. Empty if there is none at the moment. The whole commit has to fit
@@ -157,124 +161,108 @@ impl Changes {
     ///
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync fails; otherwise as [`Database::wait_for`](crate::Database::wait_for).
     pub fn wait(&self, time: Duration) -> Result<bool> {
-        if !self.ready.is_empty() {
-            return Ok(true);
-        }
+        let found = {
+            let feed = self.feed.lock();
+            if !self.ready.is_empty() || !feed.ready.is_empty() {
+                return Ok(true);
+            }
+            feed.found
+        };
         let core = self.handle.core();
-        if !core.wait_for(Version(self.found.0 + 1), time)? {
+        if !core.wait_for(Version(found.0 + 1), time)? {
             return Ok(false);
         }
         core.make_durable(core.views.visible())?;
         Ok(true)
     }
 
-    /// Finds the next changes, if there are some.
-    fn fill(&mut self) -> Result<()> {
-        let core = self.handle.core().clone();
-        let tables = self.tables.clone();
-        let Some(keys) = self.keys.clone() else {
-            self.found = newest(&core).max(self.found);
-            return Ok(());
+    /// As [`Changes::next_change`], but as a future that waits until there is a change. It never blocks its thread: a
+    /// thread of the pool reads logs and files and makes commits durable, and a commit wakes the task. The future can
+    /// be dropped at any time; what it has found is given by the next call.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut changes = db.changes(db.version())?;
+    /// fruit.insert("apple", "green")?;
+    /// let change = changes.next_change_async().await?;
+    /// assert_eq!(change.key(), b"apple");
+    /// # Ok(()) }) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Changes::next_change`] and [`Changes::wait`].
+    pub async fn next_change_async(&mut self) -> Result<Change> {
+        poll_fn(|context| self.poll_change(context)).await
+    }
+
+    /// As [`Changes::next_commit`], but as a future that waits until there is a commit, see
+    /// [`Changes::next_change_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Changes::next_change_async`].
+    pub async fn next_commit_async(&mut self) -> Result<Vec<Change>> {
+        poll_fn(|context| {
+            loop {
+                // Changes are taken only once the whole commit is here, so that none is lost with this future.
+                if let Some(last) = self.ready.iter().position(Change::is_last) {
+                    let commit: Vec<Change> = self.ready.drain(..=last).collect();
+                    self.given = commit[last].version();
+                    return Poll::Ready(Ok(commit));
+                }
+                match self.poll_more(context) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        })
+        .await
+    }
+
+    fn poll_change(&mut self, context: &mut Context<'_>) -> Poll<Result<Change>> {
+        loop {
+            if let Some(change) = self.take_ready() {
+                return Poll::Ready(Ok(change));
+            }
+            match self.poll_more(context) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Adds changes to `ready`, at least one.
+    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let flow = self.flow.get_or_insert_with(|| Flow::new(&self.handle, &self.feed));
+        let found = match flow.poll(self.handle.core(), context) {
+            Poll::Ready(found) => found?,
+            Poll::Pending => return Poll::Pending,
         };
-        let filter = Filter { tables: tables.as_deref(), keys: &keys };
-        while self.ready.is_empty() {
-            if let Some(part) = &self.part {
-                let (view, from) = (part.view.clone(), part.position.clone());
-                self.take_from_files(&core, view, (from.version, Some(from)), &filter)?;
-                continue;
-            }
-            let newest = newest(&core);
-            if self.found >= newest {
-                return Ok(());
-            }
-            let view = core.views.newest();
-            let Logged { version, is_whole } = self.logged(&core, &view)?;
-            let logged = version.filter(|logged| *logged <= newest);
-            // Up to this version, no log has a commit.
-            let last = logged.map_or(newest, |logged| Version(logged.0 - 1));
-            if last == self.found {
-                self.take_from_log(&core, &filter)?;
-            } else if is_whole && !has_newer(&view, self.found, &filter) {
-                // They are those of work on tables and indexes.
-                self.found = last;
-            } else {
-                self.take_from_files(&core, view, (last, None), &filter)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What the logs have after `found`.
-    fn logged(&mut self, core: &Core, view: &View) -> Result<Logged> {
-        if self.log.as_ref().is_some_and(|log| log.is_dropped(view)) {
-            self.log = None;
-        }
-        if self.log.is_none() {
-            self.log = LogFeed::open(core, view, self.found)?;
-        }
-        let Some(log) = &mut self.log else { return Ok(Logged { version: None, is_whole: false }) };
-        let outcome = log.peek(core, view, self.found);
-        if outcome.is_err() {
-            // The next call opens it again.
-            self.log = None;
-        }
-        outcome
-    }
-
-    fn take_from_log(&mut self, core: &Core, filter: &Filter<'_>) -> Result<()> {
-        let Some(log) = &mut self.log else { return Ok(()) };
-        // A table that the commit writes may be newer than the view in which its log was found, or dropped by now.
-        if self.generation != Some(core.views.generation()) {
-            let view = core.views.newest();
-            self.infos.extend(view.files.tables.values().map(|table| (table.info.id, table.info.clone())));
-            // In a read-only database, views have no generations.
-            self.generation = core.views.has_generations().then_some(view.generation);
-        }
-        let (version, changes) = log.take(&self.infos, &core.env.row_clock, filter)?;
-        self.ready.extend(changes);
-        self.found = version;
-        Ok(())
-    }
-
-    /// Looks up changes after `found` up to the version `last` in the files of `view`. If `from` is given, only those after it,
-    /// which are the rest of the commit `last`.
-    fn take_from_files(
-        &mut self,
-        core: &Core,
-        view: Arc<View>,
-        (last, from): (Version, Option<Position>),
-        filter: &Filter<'_>,
-    ) -> Result<()> {
-        let found = from_files::find(core, &view, (self.found, last), from, filter)?;
-        let held = self.part.take().map(|part| part.held);
-        let (changes, through) = match found {
-            Found::All(changes) => (changes, last),
-            Found::Through(version, changes) => (changes, version),
-            Found::Within(position, mut changes) => {
-                self.ready.extend(held);
-                let held = changes.pop().expect("a window that was cut has a change");
-                self.ready.extend(changes);
-                self.part = Some(Part { position, view, held });
-                return Ok(());
-            }
-        };
-        if let Some(mut held) = held {
-            if changes.first().is_none_or(|next| next.version() > held.version()) {
-                held.end_commit();
-            }
-            self.ready.push_back(held);
-        }
-        self.ready.extend(changes);
-        self.found = through;
-        Ok(())
+        self.ready.extend(found.changes);
+        self.found = found.through;
+        Poll::Ready(Ok(()))
     }
 }
 
-/// The newest version whose commit and all before it are durable and visible.
-fn newest(core: &Core) -> Version {
-    let shown = core.views.now().1;
-    if core.env.options.read_only { shown } else { shown.min(core.writes.sync.durable()) }
+/// The changes, as they come. The stream never ends. After an error, the next poll tries again.
+impl Stream for Changes {
+    type Item = Result<Change>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_change(context).map(Some)
+    }
 }
+
+const _: () = {
+    const fn sent<T: Send>() {}
+    sent::<Changes>();
+};
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@
 //! of tables wait for flushes while they hold `levels` and `writer`. This is safe because a flush takes only the locks
 //! `manifest` and `numbering`.
 
+pub mod acknowledged;
 pub mod ahead;
 pub mod background;
 pub mod environment;

@@ -26,6 +26,7 @@ pub mod readable;
 pub mod selection;
 pub mod snapshot;
 pub mod statistics;
+pub mod subscription;
 pub mod table;
 pub mod transact;
 pub mod transaction;

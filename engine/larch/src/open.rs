@@ -26,7 +26,7 @@ use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog, ManifestTail};
 use crate::view::View;
 use crate::warm::state;
-use crate::write::flush;
+use crate::write::{flush, subscribe};
 use begin::{Beginning, Begun};
 use os::sync::Arc;
 use os::{Lock, Machine};
@@ -201,7 +201,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
         time: core.env.machine.clock.now() - begin_time,
     });
     jobs::begin(&core);
-    core.at_close.set(save_warm_state).expect("a database is opened once");
+    core.at_close.set(at_close).expect("a database is opened once");
     if core.views.newest().memory.len() > 1 {
         // Flush the recovered rows now if possible. A process that ends soon would otherwise leave this work to the
         // next one.
@@ -215,6 +215,12 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
         core.background.wake_warm();
     }
     Ok(core)
+}
+
+/// The last writes of a close. If they fail, the feed gives again what was acknowledged, and the next open warms less.
+fn at_close(core: &Core) {
+    subscribe::make_durable(core).ok();
+    save_warm_state(core);
 }
 
 /// Drops the indexes that were still being built when the database was closed or the process ended. Returns the

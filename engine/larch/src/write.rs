@@ -15,6 +15,7 @@ pub mod not_committed;
 pub mod recovery;
 pub mod room;
 pub mod spill;
+pub mod subscribe;
 pub mod sync_job;
 pub mod times;
 pub mod validation;

@@ -174,6 +174,20 @@ pub enum Error {
         /// The names that are there.
         kept: Vec<String>,
     },
+    /// A subscription cannot have this name.
+    #[error("a subscription cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
+    BadSubscriptionName(String),
+    /// As many subscriptions are there as a database can have.
+    #[error("there are {0} subscriptions already; end one of them first")]
+    TooManySubscriptions(usize),
+    /// No subscription has this name.
+    #[error("{}", no_such_subscription(.name, .subscriptions))]
+    NoSuchSubscription {
+        /// The name.
+        name: String,
+        /// The names that are there.
+        subscriptions: Vec<String>,
+    },
     /// The database is not kept as of this version.
     #[error(
         "version {} is not kept, and the newest one is {}; a version can be read later only if it was given a name while a reader saw it",
@@ -590,6 +604,13 @@ fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
     }
 }
 
+fn no_such_subscription(name: &str, subscriptions: &[String]) -> String {
+    match subscriptions {
+        [] => format!("no subscription has the name {name:?}; the database has none"),
+        _ => format!("no subscription has the name {name:?}; choose from {}", listed(subscriptions)),
+    }
+}
+
 fn no_such_kept(name: &str, kept: &[String]) -> String {
     match kept {
         [] => format!("no version is kept as {name:?}, nor under any other name; keep one before it changes"),
@@ -717,6 +738,7 @@ impl Error {
             | Self::NoSuchIndex { .. }
             | Self::NoSuchBackup { .. }
             | Self::NoSuchKept { .. }
+            | Self::NoSuchSubscription { .. }
             | Self::NotKept { .. }
             | Self::NotKeptOf { .. }
             | Self::ChangesGone { .. }
@@ -732,6 +754,7 @@ impl Error {
             Self::BadOptions(_)
             | Self::BadTableName(_)
             | Self::BadKeptName(_)
+            | Self::BadSubscriptionName(_)
             | Self::KeyTooLong { .. }
             | Self::ValueTooLong { .. } => ErrorKind::InvalidInput,
             error if error.is_corruption() => ErrorKind::InvalidData,

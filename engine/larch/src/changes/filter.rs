@@ -2,11 +2,15 @@
 
 use crate::base::table::{TableId, TableInfo};
 use os::sync::Arc;
+use os::sync::atomic::AtomicBool;
 use sst::KeyRange;
 use std::collections::HashMap;
 
 /// Descriptions of tables, also of some that were dropped meanwhile.
 pub type Infos = HashMap<TableId, Arc<TableInfo>>;
+
+/// What ends with [`Error::Cancelled`](crate::Error::Cancelled) once a feed was dropped. Nobody sees the error.
+pub const WHAT: &str = "the feed";
 
 /// Which changes a feed gives.
 pub struct Filter<'f> {
@@ -14,6 +18,8 @@ pub struct Filter<'f> {
     pub tables: Option<&'f [TableId]>,
     /// The keys.
     pub keys: &'f KeyRange,
+    /// Set once nobody will read what is found.
+    pub is_dropped: &'f AtomicBool,
 }
 
 impl Filter<'_> {

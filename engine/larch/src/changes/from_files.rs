@@ -2,7 +2,7 @@
 //! after a version are looked at, and the changes with the oldest versions are kept.
 
 use super::change::Change;
-use super::filter::Filter;
+use super::filter::{Filter, WHAT};
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
 use crate::base::table::TableInfo;
@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::read::versions::{self, Take, Wanted};
 use crate::view::View;
 use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, Ordering};
 use pages::Admit;
 use sst::{KeyRange, Version};
 
@@ -47,7 +48,8 @@ pub enum Found {
 }
 
 /// Keeps the first changes after a position, as many as fit in a window.
-struct Window {
+struct Window<'w> {
+    is_dropped: &'w AtomicBool,
     from: Option<Position>,
     /// In any order.
     kept: Vec<Change>,
@@ -57,12 +59,12 @@ struct Window {
 }
 
 /// Takes the changes of a table.
-struct Into<'w> {
-    window: &'w mut Window,
+struct Into<'w, 'f> {
+    window: &'w mut Window<'f>,
     table: &'w Arc<TableInfo>,
 }
 
-impl Take for Into<'_> {
+impl Take for Into<'_, '_> {
     fn wants(&self, version: Version, key: &[u8]) -> bool {
         let order = (version, self.table.id.0, true, key);
         let Window { from, cut, .. } = &self.window;
@@ -78,8 +80,11 @@ impl Take for Into<'_> {
     }
 }
 
-impl Window {
+impl Window<'_> {
     fn add(&mut self, version: Version, change: impl FnOnce() -> Result<Change>) -> Result<()> {
+        if self.is_dropped.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled(WHAT));
+        }
         // Most changes of a long feed do not fit, so these are not copied.
         if self.cut.as_ref().is_some_and(|cut| cut.version < version) {
             return Ok(());
@@ -175,7 +180,7 @@ pub fn find(
         check_kept(view, after, filter)?;
     }
     let begin = from.clone();
-    let mut window = Window { from, kept: Vec::new(), bytes: 0, cut: None };
+    let mut window = Window { is_dropped: filter.is_dropped, from, kept: Vec::new(), bytes: 0, cut: None };
     for table in tables() {
         // The first part of a commit was given: whole tables, and rows of the next one.
         let keys = match &begin {
@@ -206,7 +211,7 @@ fn check_kept(view: &View, after: Version, filter: &Filter<'_>) -> Result<()> {
     // A table with a rule of its own may keep less, or more.
     if !files.table_pasts.is_empty() {
         let tables = files.tables.values().map(|table| &table.info).filter(|table| filter.has(table));
-        let begins = tables.map(|table| files.past_of(table.id).filter(|past| past.is_sure).map(|past| past.from));
+        let begins = tables.map(|table| files.readable_from_of(table.id));
         oldest = begins.max_by_key(|from| from.unwrap_or(Version::MAX)).unwrap_or(oldest);
     }
     if oldest.is_some_and(|oldest| oldest <= after) {

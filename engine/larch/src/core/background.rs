@@ -18,7 +18,7 @@ pub mod warmth;
 
 use damage::Damage;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use os::sync::{Arc, Condvar, Mutex, OnceLock};
+use os::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use os::{Duty, Worker};
 use stall::Stalls;
 use std::time::Duration;
@@ -32,6 +32,8 @@ use warmth::Warmth;
 pub struct Background {
     workers: OnceLock<Workers>,
     follow: OnceLock<FollowWorkers>,
+    /// The jobs of feeds that tasks read.
+    feeds: OnceLock<Mutex<Vec<FeedWorker>>>,
     /// Notified when background work has made progress.
     progress: Condvar,
     /// Only grows, and only while `progress_lock` is held.
@@ -74,6 +76,15 @@ pub struct FollowWorkers {
     pub show: Box<dyn Worker>,
 }
 
+/// The job of a feed that a task reads.
+#[derive(Clone, Debug)]
+pub struct FeedWorker {
+    /// Has the job polled.
+    pub worker: Arc<dyn Worker>,
+    /// Gone once the feed was dropped and its job does not run any more.
+    pub alive: Weak<()>,
+}
+
 impl Workers {
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
         let others = [&*self.offers, &*self.warm, &*self.scrub, &*self.idle, &*self.waiting];
@@ -96,7 +107,25 @@ impl Background {
         self.follow.set(workers).expect("a database is opened once");
     }
 
-    /// The workers of all jobs.
+    /// Adds the job of a feed, which ends with the background work at the latest.
+    pub fn add_feed(&self, feed: FeedWorker) {
+        let mut feeds = self.feeds.get_or_init(Mutex::default).lock();
+        let gone: Vec<FeedWorker> = feeds.extract_if(.., |feed| feed.alive.strong_count() == 0).collect();
+        feeds.push(feed);
+        drop(feeds);
+        drop(gone);
+    }
+
+    /// Calls `act` with the worker of each feed.
+    #[inline]
+    fn for_each_feed(&self, act: impl Fn(&dyn Worker)) {
+        if let Some(feeds) = self.feeds.get() {
+            let feeds = feeds.lock().clone();
+            feeds.iter().for_each(|feed| act(&*feed.worker));
+        }
+    }
+
+    /// The workers of all jobs, but for those of feeds.
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
         let following = self.follow.get().into_iter().flat_map(|workers| [&*workers.look, &*workers.show]);
         self.workers.get().into_iter().flat_map(|workers| workers.all()).chain(following)
@@ -246,6 +275,7 @@ impl Background {
     pub fn drive(&self) {
         // A commit on a simulated machine gets here. `for_each` takes fewer instructions than a loop over a chain.
         self.all().for_each(Worker::drive);
+        self.for_each_feed(|worker| worker.drive());
     }
 
     /// Ends the background work: jobs are no longer polled, and a running job ends soon.
@@ -253,11 +283,13 @@ impl Background {
         self.closing.store(true, Ordering::Release);
         self.tell_progress();
         self.all().for_each(Worker::stop);
+        self.for_each_feed(|worker| worker.stop());
     }
 
     /// Waits until no job is running.
     pub fn join(&self) {
         self.all().for_each(Worker::join);
+        self.for_each_feed(|worker| worker.join());
     }
 }
 

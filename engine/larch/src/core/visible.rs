@@ -22,12 +22,17 @@
 //! - If the thread of a version panicked, this version never becomes visible, and threads that wait for it or a
 //!   later version get an error.
 //!
+//! A feed that a task reads does not sleep here. Its worker *watches* a version: it is woken once, by the thread that
+//! makes this version visible. Between two wakes it costs the commits nothing.
+//!
 //! This module is thread-safe. A thread waits only for threads that are applying a commit, and these wait for no
 //! lock that is held for long.
 
+use os::Worker;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use os::sync::{Condvar, Mutex};
+use os::sync::{Arc, Condvar, Mutex};
 use sst::Version;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The most commits that may be applied at the same time: a power of two, and more than most machines have
@@ -45,14 +50,23 @@ pub struct Visible {
     applied: [AtomicU64; SLOTS as usize],
     /// The oldest version whose thread panicked, or `u64::MAX` if none did.
     broken: AtomicU64,
-    /// Threads that sleep or are about to.
+    /// Threads that sleep or are about to, and workers that watch.
     waiting: AtomicUsize,
-    sleeping: Mutex<()>,
+    sleeping: Mutex<Watchers>,
     changed: Condvar,
 }
 
+/// Workers that are to be woken when a version becomes visible.
+#[derive(Debug, Default)]
+struct Watchers {
+    /// The last number that was given to a watcher.
+    last: u64,
+    /// By number, each with its version.
+    all: BTreeMap<u64, (Version, Arc<dyn Worker>)>,
+}
+
 /// A version will never become visible, because its commit or an older one panicked while it was applied.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Broken;
 
 /// A commit that is being applied. Dropping this value before `finish` means that its thread panicked.
@@ -71,7 +85,7 @@ impl Visible {
             applied: std::array::from_fn(|_| AtomicU64::new(0)),
             broken: AtomicU64::new(u64::MAX),
             waiting: AtomicUsize::new(0),
-            sleeping: Mutex::new(()),
+            sleeping: Mutex::default(),
             changed: Condvar::new(),
         }
     }
@@ -157,14 +171,69 @@ impl Visible {
         outcome
     }
 
+    /// A number under which a worker can watch.
+    pub fn new_watcher(&self) -> u64 {
+        let mut sleeping = self.sleeping.lock();
+        sleeping.last += 1;
+        sleeping.last
+    }
+
+    /// Has `worker` woken once, as soon as reads see `version` or a commit up to it panics. Replaces what the watcher
+    /// `number` has watched before. Returns false, and does nothing, if reads see the version already.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a commit up to `version` panicked.
+    pub fn watch(&self, number: u64, version: Version, worker: Arc<dyn Worker>) -> Result<bool, Broken> {
+        let mut sleeping = self.sleeping.lock();
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // As in `sleep_for`: either the thread that shows the version sees this watcher, or this thread sees the
+        // version.
+        fence(Ordering::SeqCst);
+        let outcome = if self.newest() >= version {
+            Ok(false)
+        } else if self.broken.load(Ordering::Acquire) <= version.0 {
+            Err(Broken)
+        } else {
+            Ok(true)
+        };
+        let is_counted =
+            outcome.is_ok_and(|watches| watches) && sleeping.all.insert(number, (version, worker)).is_none();
+        if !is_counted {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    /// Ends the watch of the watcher `number`, if it watches.
+    pub fn unwatch(&self, number: u64) {
+        let mut sleeping = self.sleeping.lock();
+        let before = sleeping.all.remove(&number);
+        if before.is_some() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(sleeping);
+        drop(before);
+    }
+
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            // A thread that `waiting` counts holds this lock until it sleeps, so none of them misses the
-            // notification.
-            drop(self.sleeping.lock());
-            self.changed.notify_all();
+            self.wake_waiting();
         }
+    }
+
+    #[cold]
+    fn wake_waiting(&self) {
+        // A thread that `waiting` counts holds this lock until it sleeps, so none of them misses the notification.
+        let mut sleeping = self.sleeping.lock();
+        let (newest, broken) = (self.newest(), self.broken.load(Ordering::Acquire));
+        let is_due = |version: Version| version <= newest || broken <= version.0;
+        let due: Vec<_> = sleeping.all.extract_if(.., |_, (version, _)| is_due(*version)).collect();
+        self.waiting.fetch_sub(due.len(), Ordering::Relaxed);
+        drop(sleeping);
+        self.changed.notify_all();
+        due.iter().for_each(|(_, (_, worker))| worker.wake());
     }
 
     /// Notes that `version` is applied. Then makes versions visible one by one, until the next one is not applied

@@ -5,6 +5,7 @@
 //! Only the disk and the memtables can panic under `writer` or `manifest`, and [`StopOnPanic`](super::StopOnPanic)
 //! guards against this.
 
+use super::acknowledged::Acknowledged;
 use super::ahead::LogAhead;
 use super::fill::Fill;
 use super::pace::Pace;
@@ -66,6 +67,8 @@ pub struct Writes {
     pub times: Mutex<Times>,
     /// Whether it was reported that older rows take more than the disk has left.
     pub past_fills_disk: AtomicBool,
+    /// What was acknowledged and is not in the manifest yet. No other lock is taken while this one is held.
+    pub acknowledged: Mutex<Acknowledged>,
     /// Why writes are refused. Unset while writes are allowed.
     stopped: OnceLock<String>,
 }
@@ -98,6 +101,7 @@ impl Writes {
             reserved: Reserved::default(),
             times: Mutex::default(),
             past_fills_disk: AtomicBool::new(false),
+            acknowledged: Mutex::default(),
             stopped: OnceLock::new(),
         }
     }

@@ -22,7 +22,8 @@ impl Database {
     ///
     /// Commits are read from the logs and, after a flush has removed these, from files. Files have all of them only if
     /// the database [retains](Database::retain) its past. Without this, a feed ends with an error when it comes to commits
-    /// whose log is gone, and to those that no log has: imports and transactions larger than memory.
+    /// whose log is gone, and to those that no log has: imports and transactions larger than memory. A reader with a
+    /// name can have the past kept for it: [`Database::subscribe`].
     ///
     /// The feed has rows, and no work on tables: that a table was made, dropped or renamed, or got the rows of another one
     /// by a clone, a split or an ingest of files that share them, is no change. Commits of a table that was dropped
@@ -167,10 +168,7 @@ impl Table {
         versions::in_memory(core, &view, files, wanted, &mut found)?;
         versions::in_files(core, &view, files, (wanted, Admit::Keep), &mut found)?;
         let single = view.files.all_kept().map(|kept| kept.version).filter(|version| *version < newest);
-        let boundaries = Boundaries::new(
-            single.chain([newest]).collect(),
-            view.files.past_of(self.id()).filter(|past| past.is_sure).map(|past| past.from),
-        );
+        let boundaries = Boundaries::new(single.chain([newest]).collect(), view.files.readable_from_of(self.id()));
         let (mut past, mut last) = (Vec::new(), None);
         for (version, value) in found.0.into_iter().rev() {
             let interval = boundaries.interval(version);

@@ -137,8 +137,8 @@ impl Database {
         self.core().views.newest().files.retained.map_or(Retention::None, |retained| retained.retention)
     }
 
-    /// The oldest version of the past that is kept; `None` if the database does not [retain](Database::retain) its past.
-    /// Versions with names may be older.
+    /// The oldest version of the past that is kept, because the database [retains](Database::retain) it or holds it for
+    /// a [subscription](Database::subscribe); `None` if neither is so. Versions with names may be older.
     pub fn retained_from(&self) -> Option<Version> {
         self.core().views.newest().files.readable_from()
     }
@@ -222,8 +222,7 @@ impl Table {
     /// The oldest version of the past of the table that is kept, by its rule or by that of the database; `None` if none
     /// is. Versions with names may be older.
     pub fn retained_from(&self) -> Option<Version> {
-        let past = self.core().views.newest().files.past_of(self.id());
-        past.filter(|past| past.is_sure).map(|past| past.from)
+        self.core().views.newest().files.readable_from_of(self.id())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::base::ops::Op;
 use crate::base::options::TableOptions;
 use crate::base::record::{LogError, LogKind, RecordReader};
 use crate::base::retention::{Retained, TableRetained, TableRule};
+use crate::base::subscription::Subscriber;
 use crate::base::table::IndexInfo;
 use crate::log::LogReader;
 use crate::manifest::db_file::sst_name;
@@ -235,6 +236,17 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         }
         Edit::Time(VersionTime { version, micros }) => {
             line(out, format_args!("  time {micros} us version {}", version.0))
+        }
+        Edit::Subscribe(Subscriber { id, name, position, limits, hold, .. }) => line(
+            out,
+            format_args!("  subscription {} {name:?} after version {}, {hold:?}, within {limits:?}", id.0, position.0),
+        ),
+        Edit::Unsubscribe(id) => line(out, format_args!("  subscription {} ends", id.0)),
+        Edit::Acknowledge { id, position } => {
+            line(out, format_args!("  subscription {} after version {}", id.0, position.0))
+        }
+        Edit::LetGo { id, position } => {
+            line(out, format_args!("  subscription {} lets go, if it is not after version {}", id.0, position.0))
         }
         Edit::Expired(millis) => line(out, format_args!("  expired by {millis} ms")),
         Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),

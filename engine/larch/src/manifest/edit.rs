@@ -31,6 +31,12 @@
 //!  21 time         version | microseconds since 1970
 //!  22 retain from  from version | kind u8 | how many versions or microseconds
 //!  23 expired      milliseconds since 1970
+//!  25 subscription number | kind u8, and then
+//!                    0 it ends
+//!                    1 it is there: position | microseconds since 1970 | hold u8: 0 sure, 1 not sure, 2 nothing
+//!                      | age in microseconds and 1, or 0 for any | bytes and 1, or 0 for any | name, length-prefixed
+//!                    2 acknowledged: position
+//!                    3 lets go: position
 //!  27 retain table table | from version | kind u8, as in 20, or 4 that of the database | how many versions or microseconds
 //!  28 table from   table | from version | kind u8 | how many versions or microseconds
 //! 128 written for  release, the rest of the edit
@@ -48,6 +54,7 @@ use crate::base::kept::Kept;
 use crate::base::options::TableOptions;
 use crate::base::record::EDIT_FIELDS;
 use crate::base::retention::{Retained, Retention, TableRetained, TableRule};
+use crate::base::subscription::{Hold, Limits, Subscriber, SubscriptionId};
 use crate::base::table::{IndexInfo, IndexState, TableId};
 use crate::manifest::times::VersionTime;
 use sst::format::features::Unreadable;
@@ -195,6 +202,25 @@ pub enum Edit {
         retention: Retention,
         /// The version.
         from: Version,
+    },
+    /// A new subscription, or one that changes as a whole.
+    Subscribe(Subscriber),
+    /// A subscription ends.
+    Unsubscribe(SubscriptionId),
+    /// All commits up to the position were acknowledged. Has no effect on a subscription that has ended or is further.
+    Acknowledge {
+        /// The subscription.
+        id: SubscriptionId,
+        /// Its new position.
+        position: Version,
+    },
+    /// A subscription lets go of the past, because it is beyond a limit. Has no effect if it is further than the
+    /// position.
+    LetGo {
+        /// The subscription.
+        id: SubscriptionId,
+        /// Where it was when the limit was compared.
+        position: Version,
     },
     /// How much of its past a table keeps from now on, and from which version on it is there.
     RetainTable {
@@ -383,6 +409,19 @@ impl Edit {
                 28
             }
             Self::Expired(millis) => put(23, &[*millis]),
+            Self::Unsubscribe(id) => put(25, &[id.0, SUBSCRIPTION_ENDS]),
+            Self::Subscribe(subscriber) => {
+                let Subscriber { id, name, position, micros, limits, hold } = subscriber;
+                put(25, &[id.0, SUBSCRIPTION_IS_THERE, position.0, *micros, hold_code(*hold)]);
+                let age = limits.age.map(|age| u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
+                for limit in [age, limits.bytes] {
+                    varint::put(out, limit.map_or(0, |limit| limit.saturating_add(1)));
+                }
+                varint::put_bytes(out, name.as_bytes());
+                25
+            }
+            Self::Acknowledge { id, position } => put(25, &[id.0, ACKNOWLEDGED, position.0]),
+            Self::LetGo { id, position } => put(25, &[id.0, LETS_GO, position.0]),
             Self::Time(VersionTime { version, micros }) => put(21, &[version.0, *micros]),
             Self::WrittenFor(release) => {
                 out.extend_from_slice(release.as_bytes());
@@ -415,7 +454,7 @@ impl Edit {
 
     /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
     fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
-        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=23 | 27..=28 | 128) || framing == Framing::Plain) {
+        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=23 | 25 | 27..=28 | 128) || framing == Framing::Plain) {
             return Ok(None);
         }
         let mut why = malformed();
@@ -535,6 +574,7 @@ impl Edit {
             }
             21 => Self::Time(VersionTime { version: Version(number()?), micros: number()? }),
             23 => Self::Expired(number()?),
+            25 => take_subscription(bytes, why)?,
             128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
             _ => return None,
         })
@@ -575,6 +615,48 @@ fn retention_of(kind: u8, amount: u64, why: &mut Unreadable) -> Option<Retention
             *why = Unreadable::Newer(format!("retention {kind}"));
             return None;
         }
+    })
+}
+
+/// The kinds of edits of a subscription. They are less than 128, so that a varint is their byte.
+const SUBSCRIPTION_ENDS: u64 = 0;
+const SUBSCRIPTION_IS_THERE: u64 = 1;
+const ACKNOWLEDGED: u64 = 2;
+const LETS_GO: u64 = 3;
+
+fn hold_code(hold: Hold) -> u64 {
+    match hold {
+        Hold::Sure => 0,
+        Hold::Unsure => 1,
+        Hold::Nothing => 2,
+    }
+}
+
+/// Takes the fields of an edit of a subscription off the front of `bytes`. An unknown kind comes from a newer release.
+fn take_subscription(bytes: &mut &[u8], why: &mut Unreadable) -> Option<Edit> {
+    let (id, kind) = (SubscriptionId(varint::take(bytes)?), varint::take(bytes)?);
+    let mut newer = |what: &str, number: u64| {
+        *why = Unreadable::Newer(format!("{what} {number} of a subscription"));
+        None
+    };
+    Some(match kind {
+        SUBSCRIPTION_ENDS => Edit::Unsubscribe(id),
+        SUBSCRIPTION_IS_THERE => {
+            let (position, micros) = (Version(varint::take(bytes)?), varint::take(bytes)?);
+            let hold = match varint::take(bytes)? {
+                0 => Hold::Sure,
+                1 => Hold::Unsure,
+                2 => Hold::Nothing,
+                hold => return newer("hold", hold),
+            };
+            let mut limit = || Some(varint::take(bytes)?.checked_sub(1));
+            let (age, most_bytes) = (limit()?, limit()?);
+            let limits = Limits { age: age.map(Duration::from_micros), bytes: most_bytes };
+            Edit::Subscribe(Subscriber { id, name: take_name(bytes)?, position, micros, limits, hold })
+        }
+        ACKNOWLEDGED => Edit::Acknowledge { id, position: Version(varint::take(bytes)?) },
+        LETS_GO => Edit::LetGo { id, position: Version(varint::take(bytes)?) },
+        kind => return newer("change", kind),
     })
 }
 
@@ -813,6 +895,14 @@ mod tests {
             options: TableOptions { expiry, ..TableOptions::default() },
         };
         let (retention, from) = (Retention::Everything, Version(300));
+        let subscriber = Subscriber {
+            id: SubscriptionId(7),
+            name: "a".to_owned(),
+            position: Version(300),
+            micros: 5,
+            limits: Limits::NONE.age(Duration::from_millis(1)),
+            hold: Hold::Sure,
+        };
         let unsure = Edit::Retain(Some(Retained { retention, from, is_sure: false }));
         for (edit, fields) in [
             (index(IndexState::Ready), "10 15 09 01 03 0169 0164 0d 808001 808001 00 00 00 00 00 06 00"),
@@ -830,6 +920,14 @@ mod tests {
             (retain(Retention::Time(Duration::from_micros(300))), "14 05 ac02 02 ac02"),
             (unsure, "14 04 ac02 83 00"),
             (Edit::RetainFrom { retention: Retention::Versions(5), from }, "16 04 ac02 01 05"),
+            (Edit::Subscribe(subscriber.clone()), "19 0b 07 01 ac02 05 00 e907 00 0161"),
+            (
+                Edit::Subscribe(Subscriber { limits: Limits::NONE.bytes(299), hold: Hold::Nothing, ..subscriber }),
+                "19 0b 07 01 ac02 05 02 00 ac02 0161",
+            ),
+            (Edit::Unsubscribe(SubscriptionId(7)), "19 02 07 00"),
+            (Edit::Acknowledge { id: SubscriptionId(7), position: Version(300) }, "19 04 07 02 ac02"),
+            (Edit::LetGo { id: SubscriptionId(7), position: Version(300) }, "19 04 07 03 ac02"),
             (Edit::Time(VersionTime { version: Version(300), micros: 5 }), "15 03 ac02 05"),
             (retain_table(TableRule::Own(Retention::Versions(5)), true), "1b 05 01 ac02 01 05"),
             (retain_table(TableRule::OfDatabase, false), "1b 05 01 ac02 84 00"),
@@ -957,6 +1055,17 @@ mod tests {
             Edit::Retain(None),
             retain(Retention::Everything),
             Edit::RetainFrom { retention: Retention::Everything, from: Version(1 << 40) },
+            Edit::Subscribe(Subscriber {
+                id: SubscriptionId(1 << 40),
+                name: "mail".to_owned(),
+                position: Version(1 << 40),
+                micros: 1 << 50,
+                limits: Limits::NONE.age(Duration::from_secs(1 << 20)).bytes(1 << 50),
+                hold: Hold::Unsure,
+            }),
+            Edit::Unsubscribe(SubscriptionId(1 << 40)),
+            Edit::Acknowledge { id: SubscriptionId(1), position: Version(1 << 40) },
+            Edit::LetGo { id: SubscriptionId(1), position: Version(1 << 40) },
             Edit::Time(VersionTime { version: Version(1 << 40), micros: 1 << 50 }),
             retain_table(TableRule::Own(Retention::None), true),
             retain_table(TableRule::OfDatabase, false),

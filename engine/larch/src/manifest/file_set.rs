@@ -17,6 +17,7 @@ use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::options::TableOptions;
 use crate::base::release::{Format, Release};
 use crate::base::retention::{Retained, Showing};
+use crate::base::subscription::{Hold, MAX_SUBSCRIPTIONS, Subscriber, SubscriptionId};
 use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
 use os::sync::Arc;
 use pages::PagedFile;
@@ -55,6 +56,8 @@ pub struct FileSet {
     pub retained: Option<Retained>,
     /// What tables keep of their past that have a rule of their own.
     pub table_pasts: TablePasts,
+    /// The subscriptions.
+    subscribers: RedBlackTreeMap<SubscriptionId, Subscriber, archery::ArcK>,
     /// When versions were made that are kept.
     pub times: Times,
     /// See [`Edit::Expired`]; 0 if no row had a time.
@@ -169,6 +172,23 @@ impl FileSet {
                 self.table_pasts.begin(*table, *retention, *from);
                 self.forget_times();
             }
+            Edit::Subscribe(subscriber) => self.subscribe(subscriber)?,
+            Edit::Unsubscribe(id) => {
+                if !self.subscribers.remove_mut(id) {
+                    return Err(format!("subscription {} is not there", id.0).into());
+                }
+                self.forget_times();
+            }
+            Edit::Acknowledge { id, position } => {
+                not_last(position.0, u64::MAX, "version")?;
+                self.change_subscriber(*id, |subscriber| subscriber.position = subscriber.position.max(*position));
+            }
+            Edit::LetGo { id, position } => self.change_subscriber(*id, |subscriber| {
+                // It may have moved on since the limit was compared.
+                if subscriber.position <= *position {
+                    subscriber.hold = Hold::Nothing;
+                }
+            }),
             Edit::Time(moment) => {
                 not_last(moment.version.0, u64::MAX, "version")?;
                 self.times.add(*moment);
@@ -194,6 +214,42 @@ impl FileSet {
         }
         self.kept.insert_mut(kept.name.clone(), kept.clone());
         Ok(())
+    }
+
+    fn subscribe(&mut self, subscriber: &Subscriber) -> Result<(), EditRefusal> {
+        not_last(subscriber.position.0, u64::MAX, "version")?;
+        if self.subscriber_named(&subscriber.name).is_some_and(|other| other.id != subscriber.id) {
+            return Err(format!("two subscriptions have the name {:?}", subscriber.name).into());
+        }
+        self.subscribers.insert_mut(subscriber.id, subscriber.clone());
+        if self.subscribers.size() > MAX_SUBSCRIPTIONS {
+            return Err(format!("there are more than {MAX_SUBSCRIPTIONS} subscriptions").into());
+        }
+        Ok(())
+    }
+
+    /// Changes a subscription, if it is there.
+    fn change_subscriber(&mut self, id: SubscriptionId, change: impl FnOnce(&mut Subscriber)) {
+        if let Some(mut subscriber) = self.subscribers.get(&id).cloned() {
+            change(&mut subscriber);
+            self.subscribers.insert_mut(id, subscriber);
+            self.forget_times();
+        }
+    }
+
+    /// The subscription with this number.
+    pub fn subscriber(&self, id: SubscriptionId) -> Option<&Subscriber> {
+        self.subscribers.get(&id)
+    }
+
+    /// The subscription with this name.
+    pub fn subscriber_named(&self, name: &str) -> Option<&Subscriber> {
+        self.subscribers.values().find(|subscriber| subscriber.name == name)
+    }
+
+    /// All subscriptions, by number.
+    pub fn subscribers(&self) -> impl ExactSizeIterator<Item = &Subscriber> {
+        self.subscribers.values()
     }
 
     /// The version with this name.
@@ -230,8 +286,8 @@ impl FileSet {
 
     /// The oldest version that the rule of the database or of a table keeps; `None` if no rule keeps any.
     pub fn oldest_past(&self) -> Option<Version> {
-        let tables = self.table_pasts.iter().filter_map(|(table, _)| self.past_of(table));
-        tables.map(|past| past.from).chain(self.retained_from()).min()
+        let tables = self.table_pasts.iter().filter_map(|(table, _)| self.retained_from_of(table));
+        tables.chain(self.retained_from()).min()
     }
 
     /// The bytes of older rows in files.
@@ -243,13 +299,39 @@ impl FileSet {
         histories.map(|tree| tree.totals.bytes + tree.totals.group_bytes).sum()
     }
 
-    /// What the table `id` keeps of its past, and an index with its table.
-    pub fn past_of(&self, id: TableId) -> Option<Past> {
+    /// What the rules keep of the past of the table `id`. An index follows its table.
+    fn rule_past(&self, id: TableId) -> Option<Past> {
         if self.table_pasts.is_empty() {
             return self.retained.map(Past::from);
         }
         let index = self.tables.get(&id).and_then(|table| table.info.index.as_ref());
         self.table_pasts.past(index.map_or(id, |index| index.table), self.retained)
+    }
+
+    /// The version from which on every version of the table `id` is kept, by a rule or for a subscription; `None` if
+    /// neither keeps its past.
+    pub fn retained_from_of(&self, id: TableId) -> Option<Version> {
+        self.held_from(false).into_iter().chain(self.rule_past(id).map(|past| past.from)).min()
+    }
+
+    /// Like [`FileSet::retained_from_of`], but the version from which on reads can see every version.
+    pub fn readable_from_of(&self, id: TableId) -> Option<Version> {
+        let past = self.rule_past(id).filter(|past| past.is_sure).map(|past| past.from);
+        self.held_from(true).into_iter().chain(past).min()
+    }
+
+    /// Whether all tables keep each version from `version` on, and reads can see them.
+    pub fn keeps_all_from(&self, version: Version) -> bool {
+        let mut tables = self.table_pasts.iter().map(|(id, _)| self.readable_from_of(id));
+        let is_kept = |from: Option<Version>| from.is_some_and(|from| from <= version);
+        is_kept(self.readable_from()) && tables.all(is_kept)
+    }
+
+    /// The version from which on every version is kept for subscriptions; if `is_sure`, only for those on which reads can
+    /// rely.
+    fn held_from(&self, is_sure: bool) -> Option<Version> {
+        let holds = |subscriber: &&Subscriber| if is_sure { subscriber.hold == Hold::Sure } else { subscriber.holds() };
+        self.subscribers.values().filter(holds).map(|subscriber| subscriber.position).min()
     }
 
     /// The tables that have a rule of their own, and their indexes, each with the version from which on it keeps every
@@ -259,7 +341,7 @@ impl FileSet {
             std::iter::once(id).chain(self.tables.indexes_of(id).map(|index| index.info.id)).collect::<Vec<_>>()
         };
         let all = self.table_pasts.iter().flat_map(|(id, _)| with_indexes(id));
-        all.map(|id| (id, self.past_of(id).map(|past| past.from))).collect()
+        all.map(|id| (id, self.retained_from_of(id))).collect()
     }
 
     /// Which tables show `version`; `None` if none does.
@@ -269,7 +351,7 @@ impl FileSet {
         }
         let own = |shows: bool| {
             let all = self.own_pasts().into_iter().map(|(id, _)| id);
-            all.filter(|id| Past::shows(self.past_of(*id), version) == shows).collect::<Vec<_>>()
+            all.filter(|id| self.readable_from_of(*id).is_some_and(|from| from <= version) == shows).collect::<Vec<_>>()
         };
         if self.is_kept(version) {
             let hidden = own(false);
@@ -283,9 +365,10 @@ impl FileSet {
         (!shown.is_empty()).then(|| Showing::Only(Arc::new(shown)))
     }
 
-    /// The version from which on every version is kept, if the database keeps its past.
+    /// The version from which on every version is kept, by the rule or for a subscription; `None` if neither keeps the
+    /// past.
     pub fn retained_from(&self) -> Option<Version> {
-        self.retained.map(|retained| retained.from)
+        self.held_from(false).into_iter().chain(self.retained.map(|retained| retained.from)).min()
     }
 
     /// The names of versions after `version`.
@@ -304,6 +387,16 @@ impl FileSet {
             let from = if retained.is_sure { retained.from.min(newest) } else { newest };
             (retained.from, retained.is_sure) = (from, true);
         }
+        for mut subscriber in self.subscribers.values().cloned().collect::<Vec<_>>() {
+            subscriber.position = match subscriber.hold {
+                Hold::Unsure => newest,
+                Hold::Sure | Hold::Nothing => subscriber.position.min(newest),
+            };
+            if subscriber.hold == Hold::Unsure {
+                subscriber.hold = Hold::Sure;
+            }
+            self.subscribers.insert_mut(subscriber.id, subscriber);
+        }
         self.table_pasts.keep_through(newest);
     }
 
@@ -317,9 +410,11 @@ impl FileSet {
         self.keep_through(version);
     }
 
-    /// The version from which on reads can see every version, if the database keeps its past.
+    /// The version from which on reads can see every version, by the rule or for a subscription; `None` if neither
+    /// keeps the past.
     pub fn readable_from(&self) -> Option<Version> {
-        self.retained.filter(|retained| retained.is_sure).map(|retained| retained.from)
+        let retained = self.retained.filter(|retained| retained.is_sure).map(|retained| retained.from);
+        self.held_from(true).into_iter().chain(retained).min()
     }
 
     /// Whether reads can see `version`, because it has a name or lies in the past that is kept.
@@ -471,6 +566,13 @@ impl FileSet {
             return Err(Error::BadOptions(format!(
                 "compat {release}: the database keeps its past, and Larch {release} would drop it; have it keep nothing \
                  and its tables as much as it keeps, or open the database without compat"
+            )));
+        }
+        if let Some(subscriber) = self.subscribers.values().next().filter(|_| !release.reads_kept()) {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: there is a subscription, {:?}, and Larch {release} would drop what it holds; end \
+                 it, or open the database without compat",
+                subscriber.name
             )));
         }
         if self.expired > 0 && !release.reads_times() {
@@ -629,9 +731,10 @@ impl FileSet {
         let kept = self.kept.values().cloned().map(Edit::Keep);
         let expired = (self.expired > 0).then_some(Edit::Expired(self.expired));
         let retained = self.retained.map(|retained| Edit::Retain(Some(retained)));
+        let subscribers = self.subscribers.values().cloned().map(Edit::Subscribe);
         let own = |(table, retained)| Edit::RetainTable { table, retained };
         let table_pasts: Vec<Edit> = self.table_pasts.iter().map(own).collect();
-        let past = retained.into_iter().chain(kept).chain(expired);
+        let past = retained.into_iter().chain(subscribers).chain(kept).chain(expired);
         // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();

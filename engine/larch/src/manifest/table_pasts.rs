@@ -15,13 +15,6 @@ pub struct Past {
     pub is_sure: bool,
 }
 
-impl Past {
-    /// Whether reads can see `version`, as far as this stretch is concerned.
-    pub fn shows(this: Option<Self>, version: Version) -> bool {
-        this.is_some_and(|past| past.is_sure && past.from <= version)
-    }
-}
-
 impl From<Retained> for Past {
     fn from(retained: Retained) -> Self {
         Self { from: retained.from, is_sure: retained.is_sure }

@@ -183,6 +183,7 @@ impl Beginning<'_> {
                 pending.extend(files.retained.map(|retained| Edit::Retain(Some(retained))));
                 let own = |(table, retained)| Edit::RetainTable { table, retained };
                 pending.extend(files.table_pasts.iter().map(own));
+                pending.extend(files.subscribers().cloned().map(Edit::Subscribe));
                 pending.extend(self.core.views.newest().files.names_after(newest).into_iter().map(Edit::Forget));
                 pending.extend(self.dropped.iter().map(|table| Edit::DropTable(*table)));
                 match ManifestLog::go_on(&env.log_machine, &old, pending, env.options.compat)? {

@@ -5,8 +5,8 @@
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
-use crate::write::keep;
 use crate::write::room::freeze_idle;
+use crate::write::{keep, subscribe};
 use os::sync::Weak;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
@@ -50,6 +50,7 @@ impl Job for IdleJob {
         }
         // While there are commits, this job runs once a second.
         keep::note_time(&core);
+        subscribe::note_old(&core);
         let uses = core.env.log_disk.uses();
         if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
             core.background.wake_idle_after(IDLE_TIME);
@@ -87,7 +88,8 @@ impl IdleJob {
         }
         let Some(mut manifest) = core.writes.manifest.try_lock() else { return false };
         // After a failure, the next flush does it, or this job after the next commit.
-        if let Ok(Some(time)) = keep::move_on(core, &mut manifest) {
+        let times = [keep::move_on(core, &mut manifest), subscribe::move_on(core, &mut manifest)];
+        if let Some(time) = times.into_iter().filter_map(|time| time.ok().flatten()).min() {
             core.background.wake_idle_after(time);
         }
         if let Some(manifest) = manifest.as_mut() {

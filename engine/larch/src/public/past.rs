@@ -29,9 +29,14 @@
 //! [`Table::history`](crate::Table::history) the values that a row had, and
 //! [`Database::changes`](crate::Database::changes) what each commit changed. [`Table::diff`](crate::Table::diff) has the
 //! rows in which two versions differ, and [`Table::revert`](crate::Table::revert) goes back to one.
+//!
+//! With [`Database::subscribe`](crate::Database::subscribe), the database stores how far a reader of the changes has
+//! come, and keeps the past for it from there on.
 
 pub use crate::base::kept::{AsOf, Kept};
 pub use crate::base::retention::Retention;
+pub use crate::base::subscription::{Limits, Subscribed};
 pub use crate::changes::{Change, ChangeKind, ChangedParts, Changes};
 pub use crate::handle::changes::PastValue;
 pub use crate::handle::diff::{Diff, Difference};
+pub use crate::handle::subscription::Subscription;

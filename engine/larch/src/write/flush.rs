@@ -7,6 +7,7 @@
 use super::joined::{Joined, joined_erases};
 use super::keep;
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
+use super::subscribe;
 use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
@@ -136,12 +137,14 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let oldest = core.views.snapshots.oldest().unwrap_or(Version::MAX);
     sets.iter().for_each(|set| core.writes.recent.note_flush(set, oldest));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
-    let past = keep::edits_of_flush(core, flushed);
+    let mut past = keep::edits_of_flush(core, flushed);
+    past.extend(subscribe::edits(core, flushed.max(core.writes.sync.durable())));
     let expired = core.expired_edit();
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).chain(expired).collect();
     let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
     keep::after_flush(core);
+    subscribe::after_install(core);
     core.writes.sync.note_durable(flushed);
     core.env.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.env.report(|| Event::FlushFinished { files, bytes, time: core.env.machine.clock.now() - begin });

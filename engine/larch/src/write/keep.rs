@@ -114,10 +114,10 @@ pub fn retain_table(core: &Core, table: &TableInfo, rule: TableRule) -> Result<(
     for is_sure in [false, true] {
         let mut manifest = core.writes.manifest.lock();
         let files = core.views.newest().files_of(table).map(|_| core.views.newest().files.clone())?;
-        let past = files.past_of(table.id).filter(|past| past.is_sure);
+        let past = files.readable_from_of(table.id);
         let keeps_any = rule != TableRule::Own(Retention::None);
         let (from, is_sure) = match past {
-            Some(past) => (past.from, true),
+            Some(from) => (from, true),
             None => (core.views.visible(), is_sure || !keeps_any),
         };
         let retained = TableRetained { rule, from, is_sure };
@@ -139,7 +139,11 @@ pub fn retain_table(core: &Core, table: &TableInfo, rule: TableRule) -> Result<(
 }
 
 /// Installs edits after which less may be kept: what is kept may be what fills the disk.
-fn install_with_reserve(core: &Core, manifest: &mut Option<ManifestLog>, edits: &[Edit]) -> Result<()> {
+///
+/// # Errors
+///
+/// The errors of [`Core::install`].
+pub fn install_with_reserve(core: &Core, manifest: &mut Option<ManifestLog>, edits: &[Edit]) -> Result<()> {
     let mut install = || core.install_in(manifest, edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
     match install() {
         Err(error) if error.is_disk_full() && core.writes.reserve.give_back() => install(),
@@ -324,12 +328,16 @@ pub fn time_of(core: &Core, version: Version) -> Option<u64> {
 }
 
 /// The time now, in microseconds after the beginning of 1970.
-fn micros_now(core: &Core) -> u64 {
+pub fn micros_now(core: &Core) -> u64 {
     core.env.machine.clock.wall().as_micros() as u64
 }
 
 /// Returns an error if an older release has to be able to read the database, and it would drop what is kept.
-fn check_release(core: &Core) -> Result<()> {
+///
+/// # Errors
+///
+/// [`Error::BadOptions`].
+pub fn check_release(core: &Core) -> Result<()> {
     let release = core.env.options.compat;
     if release.reads_kept() {
         return Ok(());
@@ -340,7 +348,11 @@ fn check_release(core: &Core) -> Result<()> {
 }
 
 /// Returns an error if this process must not write.
-fn check_writer(core: &Core) -> Result<()> {
+///
+/// # Errors
+///
+/// [`Error::ReadOnly`] in a read-only database; otherwise those of [`Core::check_writable`].
+pub fn check_writer(core: &Core) -> Result<()> {
     core.check_writable()?;
     if core.env.options.read_only { Err(Error::ReadOnly) } else { Ok(()) }
 }

@@ -408,6 +408,12 @@ impl Meta {
         groups + rare + expiry + self.bounds.heap_bytes() + self.unknown.extension.capacity()
     }
 
+    /// The bytes of the pages with older versions, of all groups.
+    pub fn history_bytes(&self) -> u64 {
+        let older = |kind: &TreeKind| matches!(kind, TreeKind::History | TreeKind::GroupHistory(_));
+        self.trees().filter(|(kind, _)| older(kind)).map(|(_, tree)| tree.totals.bytes).sum()
+    }
+
     /// The number of rows, without older versions.
     pub fn rows(&self) -> u64 {
         self.main.map_or(0, |tree| tree.totals.rows)

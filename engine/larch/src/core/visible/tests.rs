@@ -56,3 +56,39 @@ fn each_commit_of_many_threads_returns_when_it_is_shown() {
     });
     assert_eq!(visible.newest(), Version(THREADS * COMMITS));
 }
+
+/// A worker that counts its wakes.
+#[derive(Debug, Default)]
+struct Woken(AtomicUsize);
+
+impl Worker for Woken {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn wake_first(&self) {}
+    fn wake_after(&self, _: Duration) {}
+    fn drive(&self) {}
+    fn stop(&self) {}
+    fn join(&self) {}
+}
+
+#[test]
+fn a_watcher_is_woken_once_when_its_version_is_shown_or_never_will_be() {
+    let visible = Visible::new(Version(0));
+    let workers: [Arc<Woken>; 3] = Default::default();
+    let numbers = [(); 3].map(|()| visible.new_watcher());
+    let woken = || workers.each_ref().map(|worker| worker.0.swap(0, Ordering::Relaxed));
+    let watch = |at: usize, version| visible.watch(numbers[at], Version(version), workers[at].clone());
+    assert!(matches!(watch(0, 0), Ok(false)), "it is shown");
+    assert!(matches!((watch(0, 1), watch(1, 2), watch(2, 1)), (Ok(true), Ok(true), Ok(true))));
+    assert!(matches!(watch(2, 3), Ok(true)), "it watches another version from now on");
+    visible.begin(Version(1)).finish().expect("it is the only one");
+    assert_eq!(woken(), [1, 0, 0]);
+    visible.unwatch(numbers[1]);
+    visible.begin(Version(2)).finish().expect("it is the only one");
+    assert_eq!(woken(), [0; 3]);
+    drop(visible.begin(Version(3)));
+    assert_eq!(woken(), [0, 0, 1], "a commit has panicked");
+    assert!(watch(0, 3).is_err() && watch(0, 2).is_ok());
+    assert_eq!(visible.waiting.load(Ordering::Relaxed), 0, "nobody waits any more");
+}
