@@ -48,9 +48,8 @@ pub enum Showing {
     /// All.
     #[default]
     All,
-    /// All but these, and but those that are created later, because they may take the place of one of these.
-    AllBut(Arc<Vec<TableId>>, TableId),
-    /// These alone.
+    /// These alone, sorted. A table that is created later is not one of them, because it may take the place of one that
+    /// does not show the version.
     Only(Arc<Vec<TableId>>),
 }
 
@@ -60,8 +59,7 @@ impl Showing {
     pub fn shows(&self, table: TableId) -> bool {
         match self {
             Self::All => true,
-            Self::AllBut(hidden, next) => !hidden.contains(&table) && table < *next,
-            Self::Only(shown) => shown.contains(&table),
+            Self::Only(shown) => shown.binary_search(&table).is_ok(),
         }
     }
 }

@@ -90,6 +90,8 @@ impl State {
     /// Whether the next file set has tables that the shown one lacks. Commits after the next file set may write to
     /// them.
     pub fn has_new_tables(&self) -> bool {
-        self.next.as_ref().is_some_and(|next| next.files.next_table != self.shown.files.next_table)
+        // The next free id alone does not say so: it may have been taken before the table was created.
+        let shown = &self.shown.files.tables;
+        self.next.as_ref().is_some_and(|next| next.files.tables.keys().any(|id| !shown.contains_key(id)))
     }
 }

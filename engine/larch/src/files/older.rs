@@ -39,11 +39,6 @@ pub struct Mixed {
     bottom: bool,
 }
 
-/// The oldest version in a file.
-fn oldest(file: &DbFile) -> u64 {
-    file.sst.meta.oldest.0 + file.sst.version_offset
-}
-
 /// What has to be done with the files of `table` so that they have no rows after `version`.
 pub fn older_files(table: &TableFiles, version: Version) -> OlderFiles {
     let newer = table.files().filter(|(_, file)| file.age() > version.0);
@@ -57,16 +52,16 @@ pub fn older_files(table: &TableFiles, version: Version) -> OlderFiles {
 
 /// The files of a table that have rows of `version` or older ones, and newer rows, too.
 fn mixed_files(table: &TableFiles, version: Version) -> Vec<Mixed> {
-    let is_mixed = |file: &&Arc<DbFile>| file.age() > version.0 && oldest(file) <= version.0;
+    let is_mixed = |file: &&Arc<DbFile>| file.age() > version.0 && file.oldest() <= version.0;
     let (level0, deeper) = table.levels.split_first().expect("a table has levels");
     let is_over = |file: &DbFile, others: &[Level]| {
         others.iter().flat_map(|level| level.iter()).any(|other| other.sst.bounds().overlaps(file.sst.bounds()))
     };
     let mut all = Vec::new();
-    let left: Vec<_> = level0.iter().filter(|file| oldest(file) <= version.0).cloned().collect();
+    let left: Vec<_> = level0.iter().filter(|file| file.oldest() <= version.0).cloned().collect();
     // Files of level 0 are ordered by their newest versions. They stay in order without newer rows if each has only
     // newer versions than the next one.
-    if left.windows(2).all(|pair| oldest(&pair[0]) >= pair[1].age()) {
+    if left.windows(2).all(|pair| pair[0].oldest() >= pair[1].age()) {
         for (at, file) in left.iter().enumerate().filter(|(_, file)| is_mixed(file)) {
             let below = &left[at + 1..];
             let bottom = !is_over(file, deeper) && !is_over(file, &[Arc::new(below.to_vec())]);

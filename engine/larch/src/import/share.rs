@@ -4,13 +4,14 @@
 use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
+use crate::base::watch::Watch;
 use crate::compact::cut::{self, Remainder};
 use crate::core::Core;
 use crate::files::older::{OlderFiles, older_files, rewrite};
 use crate::files::output::{Outputs, Target};
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::new_files::NewFiles;
-use crate::manifest::{Edit, NewFile};
+use crate::manifest::Edit;
 use crate::write::change::TableChange;
 use crate::write::define::check_unindexed;
 use os::sync::Arc;
@@ -44,18 +45,32 @@ pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'
 }
 
 /// Creates the table `name` with the rows that `table` has at `version`, which the caller has pinned. Files without
-/// newer rows are shared, and files with newer rows are written again without them.
+/// newer rows are shared, and files with newer rows are written again without them. `watch` is told how many bytes
+/// were written.
 ///
 /// # Errors
 ///
-/// As [`share`]; an error if a file cannot be read or written.
-pub fn share_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Version) -> Result<Arc<TableInfo>> {
-    let outcome = share_files_at(core, table, name, version);
+/// As [`share`]; an error if a file cannot be read or written; [`Error::Cancelled`] if `watch` has ended the work.
+pub fn share_at(
+    core: &Arc<Core>,
+    table: &TableInfo,
+    name: &str,
+    version: Version,
+    watch: &Watch<'_>,
+) -> Result<Arc<TableInfo>> {
+    let outcome = share_files_at(core, table, name, version, watch);
     core.background.wake_compact();
     outcome
 }
 
-fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Version) -> Result<Arc<TableInfo>> {
+fn share_files_at(
+    core: &Arc<Core>,
+    table: &TableInfo,
+    name: &str,
+    version: Version,
+    watch: &Watch<'_>,
+) -> Result<Arc<TableInfo>> {
+    watch.check()?;
     let check = || {
         let view = core.views.newest();
         view.files_of(table)?;
@@ -66,21 +81,38 @@ fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Vers
         }
     };
     // From here on, all rows up to the version are in files, and no file of the table is replaced.
-    let paused = TableChange::begin_with_levels(core, &[table], &[], |_| check())?.pause();
+    let mut change = TableChange::begin_with_levels(core, &[table], &[], |_| check())?;
+    // The new files say in their footers for which table they were written. If they named the old table, a repair
+    // without a manifest would give it rows back that it has erased since.
+    let id = change.reserve_table()?;
+    let paused = change.pause();
+    core.clean_up_after(&[]);
     let files = core.views.newest().files_of(table)?.clone();
+    let written_for = {
+        let TableInfo { options, since, .. } = &*files.info;
+        let info = TableInfo { id, name: name.to_owned(), options: options.clone(), since: *since, index: None };
+        files.clone().of(info)
+    };
     let OlderFiles { replaced, mixed } = older_files(&files, version);
     let seen = core.views.boundaries().of(table.id);
     let kept = seen.versions().iter().copied().filter(|other| *other < version).chain([version]).collect();
     let boundaries = Boundaries::new(kept, seen.all_from().filter(|from| *from <= version));
     let mut new = NewFiles::none(&core.env.place());
     for mixed in mixed {
-        let written = rewrite(core, &files, &mixed, (version, &boundaries), Target::Database, &mut || true)?;
-        new.append(written.ok_or(Error::Cancelled("the clone"))?);
+        let at = (version, &boundaries);
+        let Some(written) = rewrite(core, &written_for, &mixed, at, Target::Database, &mut || !watch.is_over())? else {
+            watch.check()?;
+            return Err(Error::Cancelled("the clone"));
+        };
+        new.append(written);
+        watch.tell(new.bytes(), 0);
     }
+    watch.check()?;
     let change = paused.resume()?;
     check()?;
-    let id = TableId(core.views.newest().files.next_table);
-    let mut edits = new_table(core, &files.info, id, name);
+    // The options may have been altered meanwhile. The new table gets those of now, as another clone would.
+    let info = core.views.newest().files_of(table)?.info.clone();
+    let mut edits = new_table(core, &info, id, name);
     for (level, file) in files.files() {
         let (level, number) = (level as u8, file.number);
         if replaced.binary_search(&(level, number)).is_err() {
@@ -88,7 +120,7 @@ fn share_files_at(core: &Arc<Core>, table: &TableInfo, name: &str, version: Vers
         }
     }
     let NewFiles { files, fresh } = new;
-    edits.extend(files.into_iter().map(|file| Edit::AddFile(NewFile { table: id, ..file })));
+    edits.extend(files.into_iter().map(Edit::AddFile));
     change.install(&edits, fresh)?;
     core.views.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))
 }

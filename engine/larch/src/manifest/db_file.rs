@@ -96,6 +96,11 @@ impl DbFile {
         self.sst.meta.newest.0 + self.sst.version_offset
     }
 
+    /// The oldest version in this file.
+    pub fn oldest(&self) -> u64 {
+        self.sst.meta.oldest.0 + self.sst.version_offset
+    }
+
     /// Whether some rows of the file may have expired at `now`, in milliseconds since 1970.
     pub fn has_expired_by(&self, now: u64) -> bool {
         self.sst.meta.expiry.as_ref().is_some_and(|expiry| expiry.earliest().millis() <= now)

@@ -355,14 +355,11 @@ impl FileSet {
         };
         if self.is_kept(version) {
             let hidden = own(false);
-            return Some(if hidden.is_empty() {
-                Showing::All
-            } else {
-                Showing::AllBut(Arc::new(hidden), TableId(self.next_table))
-            });
+            let shows = |id: &TableId| !hidden.contains(id);
+            return Some(if hidden.is_empty() { Showing::All } else { only(self.tables.keys().copied().filter(shows)) });
         }
         let shown = own(true);
-        (!shown.is_empty()).then(|| Showing::Only(Arc::new(shown)))
+        (!shown.is_empty()).then(|| only(shown))
     }
 
     /// The version from which on every version is kept, by the rule or for a subscription; `None` if neither keeps the
@@ -789,6 +786,13 @@ impl FileSet {
 fn by_keys(file: &DbFile) -> (&[u8], bool, Option<&[u8]>, u64) {
     let KeyBounds { low, high } = file.sst.bounds();
     (low, high.is_none(), high.as_deref(), file.number)
+}
+
+/// A version that these tables alone show.
+fn only(tables: impl IntoIterator<Item = TableId>) -> Showing {
+    let mut tables: Vec<TableId> = tables.into_iter().collect();
+    tables.sort_unstable();
+    Showing::Only(Arc::new(tables))
 }
 
 fn not_there(table: TableId, level: u8, number: u64) -> EditRefusal {

@@ -25,6 +25,11 @@ impl TableFiles {
         Self { info, levels: Default::default(), bounds: Default::default() }
     }
 
+    /// The same files, as those of the table `info`.
+    pub fn of(self, info: TableInfo) -> Self {
+        Self { info: Arc::new(info), ..self }
+    }
+
     /// All files with their levels, from level 0 down.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<DbFile>)> {
         self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))

@@ -1,6 +1,6 @@
 //! Walks over the keys of a table that commits between two versions have written, in key order, or over those that
-//! another table may have otherwise. It reads no file that has only older versions, or that both tables see. This
-//! module does not know whether a key has another value after these commits, or in the other table.
+//! another table may have otherwise. It reads no file that has only other versions, and a file that both tables see only
+//! if one of them shows newer rows of it than the other. This module does not know whether a key has another value after these commits, or in the other table.
 
 use super::files_apart::{FilesApart, files_apart};
 use super::versions::{self, Wanted};
@@ -79,12 +79,17 @@ impl ChangedKeys {
         (other, other_at): (&TableFiles, Version),
         keys: &KeyRange,
     ) -> Result<(Self, Vec<KeyRange>)> {
-        let FilesApart { alone, alone_rows, shared, edges } = files_apart(table, other, keys);
+        let FilesApart { mut alone, mut alone_rows, shared, edges } = files_apart(table, other, keys);
+        // No reader at the version sees anything of a file that has only newer versions.
+        for all in [&mut alone, &mut alone_rows] {
+            all.iter_mut().for_each(|files| files.retain(|file| file.oldest() <= at.0));
+            all.retain(|files| !files.is_empty());
+        }
         let walked = |after, has_erases| move |files| Walked { files, after, has_erases };
         let mut files: Vec<Walked> = alone.into_iter().map(walked(Version(0), true)).collect();
         files.extend(alone_rows.into_iter().map(walked(Version(0), false)));
         for mut newer in shared {
-            newer.retain(|file| other_at < at && file.age() > other_at.0);
+            newer.retain(|file| other_at < at && file.age() > other_at.0 && file.oldest() <= at.0);
             if !newer.is_empty() {
                 files.push(walked(other_at, true)(newer));
             }

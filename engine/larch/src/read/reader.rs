@@ -305,13 +305,25 @@ impl<V: Content> Reader<'_, V> {
 
     /// As [`Reader::get_until`].
     pub(crate) fn get_timed(&self, key: &[u8]) -> Result<Option<(V, Option<Until>)>> {
-        match self.get_expired(key)? {
-            // It has expired. If others were merged into this value, they are still there.
-            Some((_, Some(until))) if self.table.core().env.row_clock.has_passed(until) => {
-                Ok(self.get(key)?.map(|value| (value, None)))
-            }
-            found => Ok(found),
+        V::check(&self.table)?;
+        let clock = &self.table.core().env.row_clock;
+        let is_there = |found: &Option<(V, Option<Until>)>| {
+            found.as_ref().and_then(|(_, until)| *until).is_none_or(|until| !clock.has_passed(until))
+        };
+        let found = self.get_expired(key)?;
+        if is_there(&found) {
+            return Ok(found);
         }
+        // The row has expired. If others were merged into its value, they are still there, without a time. From here
+        // on all look-ups see one version: otherwise a row that is written between two of them would be given without
+        // its time.
+        let pin = self.pin();
+        let pinned = self.pinned(&pin);
+        let found = pinned.get_expired(key)?;
+        if is_there(&found) {
+            return Ok(found);
+        }
+        Ok(pinned.get(key)?.map(|value| (value, None)))
     }
 
     /// The value of `key`, or `None` if the key has no value.

@@ -102,6 +102,23 @@ impl<'c> TableChange<'c> {
         Ok(change)
     }
 
+    /// Returns the id of a table that this change or a later one will create, and makes sure that no other table gets
+    /// this id. So files can be written for the table before it is there.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Core::install`].
+    pub fn reserve_table(&mut self) -> Result<TableId> {
+        let core = self.core;
+        // Whoever creates a table holds the writer, as this change does.
+        let id = core.views.newest().files.next_table;
+        // There is no id after the last one. Then the edit that creates the table is refused.
+        let edits = [Edit::NextTable(id.saturating_add(1))];
+        let fresh = FreshFiles::new(&core.env.opener.leftovers);
+        core.install_in(&mut core.writes.manifest.lock(), &edits, fresh, |_| {})?;
+        Ok(TableId(id))
+    }
+
     /// Releases the writer, so that commits go on, but not the levels, so that no file of a table is replaced.
     ///
     /// # Panics

@@ -8,12 +8,13 @@ use crate::index::{IndexKeys, IndexOptions};
 use crate::past::{ChangeKind, Retention};
 use crate::{Builder, Database, Durability, MergeOp, Readable, TableOptions, Version};
 use os::sim::{SimClock, SimDisk};
-use os::sync::Arc;
 use os::sync::atomic::{AtomicI64, Ordering};
+use os::sync::{Arc, Mutex};
 use os::{Clock, Disk, Machine};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::ControlFlow;
 
 /// A clock whose wall time jumps in both directions. Its other time does not.
@@ -305,6 +306,84 @@ fn a_value_in_parts_expires_in_all_its_groups() {
     db.compact().expect("the disk works");
     assert_eq!(photos.iter().rev().count(), 50);
     db.check(|_| {}).expect("nothing is damaged");
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A clock that does some work at one look at the wall time.
+struct Meddling {
+    clock: Arc<Jumping>,
+    /// The work, and the number of the look at which it is done, counted from now on.
+    work: Mutex<Option<(u32, Work)>>,
+}
+
+impl fmt::Debug for Meddling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meddling").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+impl Clock for Meddling {
+    fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    fn wall(&self) -> Duration {
+        let mut work = self.work.lock();
+        let is_now = work.as_mut().is_some_and(|(looks, _)| {
+            *looks -= 1;
+            *looks == 0
+        });
+        let due = if is_now { work.take() } else { None };
+        drop(work);
+        if let Some((_, work)) = due {
+            work();
+        }
+        self.clock.wall()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.clock.sleep(time);
+    }
+}
+
+#[test]
+fn a_row_that_is_written_while_an_expired_one_is_read_is_not_given_without_its_time() {
+    // The first look comes before the read has a version of its own, and the second one after it.
+    for (look, sees_new) in [(1, true), (2, false)] {
+        let world = World::new();
+        let clock = Arc::new(Meddling { clock: world.clock.clone(), work: Mutex::new(None) });
+        let machine = Machine { clock: clock.clone(), ..Machine::simulated_on(world.disk.clone(), 1) };
+        let db = Database::builder("db").machine(machine).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        let (early, late) = (in_millis(&db, 10), in_millis(&db, 1_000_000));
+        table.insert_until("a", "old", early).expect("it is taken");
+        world.jump(10);
+        let writer = table.clone();
+        let work: Work = Box::new(move || writer.insert_until("a", "new", late).expect("it is taken"));
+        *clock.work.lock() = Some((look, work));
+        let found = table.get_until("a").expect("the disk works").map(|(value, until)| (value.to_vec(), until));
+        assert!(clock.work.lock().is_none(), "otherwise the test says nothing");
+        assert_eq!(found, sees_new.then(|| (b"new".to_vec(), Some(late))), "look {look}");
+    }
+}
+
+#[test]
+fn a_value_in_parts_is_not_given_as_a_whole_with_its_time() {
+    let mut world = World::new();
+    let (db, _) = world.open();
+    let groups = ["name", "photo"].map(str::to_owned).to_vec();
+    let table = db.table_with("parts", TableOptions { groups, ..TableOptions::default() }).expect("the disk works");
+    let until = in_millis(&db, 1000);
+    table.insert_parts_until("a", &["ada", "photo of ada"], until).expect("it is taken");
+    for is_flushed in [false, true] {
+        let refused = table.get_until("a");
+        assert!(matches!(refused, Err(crate::Error::Grouped { .. })), "flushed: {is_flushed}");
+        let both = table.select(["name", "photo"]).expect("these are its groups");
+        let (parts, time) = both.get_until("a").expect("the disk works").expect("it is there");
+        assert_eq!((&parts[0], &parts[1], time), (&b"ada"[..], &b"photo of ada"[..], Some(until)));
+        db.flush().expect("the disk works");
+    }
 }
 
 /// Many tables of random rows under a clock that jumps, with crashes, compared with a map.
