@@ -1211,10 +1211,11 @@ pub struct Backup {
     pub dir: PathBuf,
     /// Directory of its backups, or a URL in a store; made if it does not exist
     pub dest: PathBuf,
-    /// Then remove all backups but the newest N, and the files that only they have
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Then remove all backups but the newest N, which have the greatest numbers, and the files that only they have
+    #[arg(long, value_name = "N", conflicts_with = "at", value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
-    /// Back up the database as it was: a name, a version or a time as for --at of `checkpoint`
+    /// Back up the database as it was: a name, a version or a time as for --at of `checkpoint`; the backup is the
+    /// newest one by number, so `restore` takes it unless --backup names another
     #[arg(long, value_name = "NAME|VERSION|TIME")]
     pub at: Option<String>,
     /// Print the report as JSON
@@ -1279,8 +1280,8 @@ pub struct Diff {
     /// The rows after, in the same form [default: the newest]
     #[arg(value_name = "AFTER")]
     pub after: Option<String>,
-    /// The rows after are those of the database in this directory, such as a checkpoint or a branch; files that the two
-    /// share are not read
+    /// The rows after are those of the database in this directory, such as a checkpoint or a branch; a file that the
+    /// two share is not read unless only one of them shows its newer rows
     #[arg(long, value_name = "OTHER")]
     pub with: Option<PathBuf>,
     /// The rows after are those of this table, such as a clone
@@ -1403,7 +1404,8 @@ pub struct InspectKept {
 #[derive(Clone, Debug, Args)]
 pub struct At {
     /// Read the rows as they were: the name that `keep` gave them, the number of a version that is kept, a time such as
-    /// 2026-11-29 or "2026-11-29 08:30" in UTC, or how long ago, such as 10m or 7d
+    /// 2026-11-29 or "2026-11-29 08:30" in UTC, or how long ago, such as 10m or 7d; while another process writes, times
+    /// since its last flush are not known
     #[arg(long, value_name = "NAME|VERSION|TIME")]
     pub at: Option<String>,
 }
@@ -1423,7 +1425,8 @@ pub struct Restore {
     pub dest: PathBuf,
     /// Directory of the database, or a URL in a store, which does not exist yet or is empty
     pub dir: PathBuf,
-    /// Number of the backup [default: the newest]
+    /// Number of the backup [default: the newest, which has the greatest number, also if it was made with --at and is
+    /// of an older version]
     #[arg(long, value_name = "N")]
     pub backup: Option<u64>,
     /// Print the report as JSON

@@ -58,6 +58,11 @@ pub fn of(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// `1 index`, `2 indexes`.
+pub fn indexes(number: u64) -> String {
+    format!("{} {}", count(number), if number == 1 { "index" } else { "indexes" })
+}
+
 /// `no damage`, `1 problem`, `2 problems`.
 pub fn damage(problems: usize) -> String {
     if problems == 0 { "no damage".to_owned() } else { of(problems as u64, "problem") }

@@ -24,6 +24,8 @@ struct Report {
     bytes: u64,
     new_files: u64,
     new_bytes: u64,
+    rewritten_bytes: u64,
+    left_out_indexes: u64,
     /// The numbers of the backups that were removed.
     removed: Vec<u64>,
     seconds: f64,
@@ -61,6 +63,8 @@ pub fn run(common: &Common, args: &Backup) -> Result<()> {
         bytes: made.bytes,
         new_files: made.new_files,
         new_bytes: made.new_bytes,
+        rewritten_bytes: made.rewritten_bytes,
+        left_out_indexes: made.left_out_indexes,
         removed,
         seconds: time.as_secs_f64(),
     };
@@ -79,6 +83,13 @@ pub fn run(common: &Common, args: &Backup) -> Result<()> {
         size::bytes(report.new_bytes),
         size::seconds(time)
     ))?;
+    if args.at.is_some() {
+        output.line(format!(
+            "{} written again, because files have newer rows, too; {} made later left out",
+            size::bytes(report.rewritten_bytes),
+            size::indexes(report.left_out_indexes)
+        ))?;
+    }
     for number in &report.removed {
         output.line(format!("backup {number} was removed"))?;
     }

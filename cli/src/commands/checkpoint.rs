@@ -63,7 +63,7 @@ pub fn run(common: &Common, args: &Checkpoint) -> Result<()> {
             output.line(format!(
                 "{} written again, because files have newer rows, too; {} made later left out",
                 size::bytes(report.rewritten_bytes),
-                size::of(report.left_out_indexes, "index")
+                size::indexes(report.left_out_indexes)
             ))?;
         }
     }

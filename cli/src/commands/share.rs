@@ -4,7 +4,9 @@
 use crate::args::{At, CloneTable, Common, RenameTable, SplitOff};
 use crate::database;
 use crate::failure::{CommandFailure, Result};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::size;
 use larch::Table;
 use serde::Serialize;
@@ -28,7 +30,13 @@ pub fn clone(common: &Common, args: &CloneTable) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let new = match &args.at {
         None => table.clone_as(&args.new)?,
-        Some(_) => table.clone_at(&args.new, &database::snapshot(&database, &At { at: args.at.clone() })?)?,
+        Some(_) => {
+            let then = database::snapshot(&database, &At { at: args.at.clone() })?;
+            let mut progress = Progress::endless("bytes written");
+            let cloned = table.clone_at_with(&args.new, &then, progress.until(&Interrupt::caught()));
+            drop(progress);
+            cloned?
+        }
     };
     let sees = if args.at.is_some() { "it sees" } else { "both see" };
     let report = report(&args.table, &new)?.print(args.json, "a clone of", sees);

@@ -34,6 +34,10 @@ fn wrong_arguments_exit_with_2() {
         (&["nth", "db", "t", "first"], &["invalid value 'first' for '<N>'"]),
         (&["sample", "db", "t", "0"], &["0 is not in 1..=10000000"]),
         (&["sample", "db", "t", "5", "--seed", "x"], &["invalid value 'x' for '--seed <N>'"]),
+        (
+            &["backup", "db", "backups", "--keep", "1", "--at", "10m"],
+            &["cannot be used with", "'--keep <N>'", "'--at <NAME|VERSION|TIME>'"],
+        ),
         (&["create-table", "db"], &["<TABLE>"]),
         (&["rename-table", "db", "t"], &["<NEW>"]),
         (&["warm", "db", "t", "--read-only"], &["leave --read-only out"]),

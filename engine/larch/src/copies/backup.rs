@@ -37,6 +37,10 @@ pub struct BackupReport {
     pub new_files: u64,
     /// Bytes in the new files.
     pub new_bytes: u64,
+    /// Bytes of new files that were written because files of the database have rows that are newer than the backup.
+    pub rewritten_bytes: u64,
+    /// Indexes that the backup lacks, because they were made after its version.
+    pub left_out_indexes: u64,
 }
 
 /// Adds a backup to `store`, of the version that `when` stands for, or of the newest one. `watch` is called with the
@@ -122,9 +126,11 @@ impl<'s> NewBackup<'s> {
         let directory = store.directory_of(self.number);
         store.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
         let place = Place::outside(&store.disk, &directory);
-        let Written { version, manifest, names, shared: files, mut fresh, .. } = moment.write_rest(&place, watch)?;
+        let written = moment.write_rest(&place, watch)?;
+        let Written { version, manifest, names, shared: files, mut fresh, rewritten_bytes, left_out_indexes } = written;
         let total = files.iter().map(|file| file.bytes()).sum();
-        let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
+        let (mut done, number) = (0, self.number);
+        let mut report = BackupReport { number, version, rewritten_bytes, left_out_indexes, ..BackupReport::default() };
         let mut stored = Vec::new();
         for file in &files {
             // If another process has taken over the lock, this backup cannot be finished, so do not copy more files.

@@ -47,7 +47,8 @@ pub struct Backups {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BackupInfo {
-    /// The number of the backup. Later backups have larger numbers.
+    /// The number of the backup. Backups that were made later have larger numbers, also if they are of an older
+    /// version.
     pub number: u64,
     /// The backup has all commits up to this version, and none after it.
     pub version: Version,
@@ -144,10 +145,10 @@ impl Backups {
         Ok(self.store()?.find()?.into_iter().filter_map(info).collect())
     }
 
-    /// Keeps the newest `count` whole backups. Removes all older backups with the files that only they have, and
-    /// returns their numbers. If there are fewer than `count` whole backups, removes nothing. A backup made by a
-    /// newer release is never removed. If the process crashes during this call, each backup is either whole or
-    /// removed.
+    /// Keeps the newest `count` whole backups, which are those with the greatest numbers. Removes all older backups
+    /// with the files that only they have, and returns their numbers. If there are fewer than `count` whole backups,
+    /// removes nothing. A backup made by a newer release is never removed. If the process crashes during this call,
+    /// each backup is either whole or removed.
     ///
     /// # Errors
     ///
@@ -176,8 +177,8 @@ impl Backups {
         Ok(removed)
     }
 
-    /// Restores backup `number`, or the newest one, to `directory`, which must be empty or not exist yet. Verifies
-    /// the checksum of each file. `watch` is called with the number of bytes
+    /// Restores backup `number`, or the newest one, which is that with the greatest number, to `directory`, which
+    /// must be empty or not exist yet. Verifies the checksum of each file. `watch` is called with the number of bytes
     /// done so far, and decides whether to go on.
     ///
     /// When the call succeeds, the restored database is durable. If an error or a crash ends the call, `directory`

@@ -90,8 +90,10 @@ impl State {
     /// Whether the next file set has tables that the shown one lacks. Commits after the next file set may write to
     /// them.
     pub fn has_new_tables(&self) -> bool {
-        // The next free id alone does not say so: it may have been taken before the table was created.
-        let shown = &self.shown.files.tables;
-        self.next.as_ref().is_some_and(|next| next.files.tables.keys().any(|id| !shown.contains_key(id)))
+        let shown = &self.shown.files;
+        // The next free id alone does not say so: the id of a table may be taken before the table is created.
+        self.next.as_ref().is_some_and(|ShownFiles { files, .. }| {
+            files.next_table != shown.next_table || files.tables.keys().any(|id| !shown.tables.contains_key(id))
+        })
     }
 }

@@ -1214,7 +1214,9 @@ impl Database {
     }
 
     /// Like [`Database::backup_to`], but the backup is of an older version, as a checkpoint made by
-    /// [`Database::checkpoint_at`] is. Files with newer rows are written again for this backup alone.
+    /// [`Database::checkpoint_at`] is. Files with newer rows are written again for this backup alone. It gets the
+    /// next number, so [`Backups::restore`] takes it for the newest backup, and [`Backups::keep`] keeps it rather
+    /// than backups of newer versions that were made before.
     ///
     /// # Errors
     ///

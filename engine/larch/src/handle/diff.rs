@@ -8,6 +8,7 @@ use super::table::Table;
 use super::transaction::{Isolation, TransactionOptions};
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::import::share;
 use crate::read::changed_keys::ChangedKeys;
 use crate::read::versions::Wanted;
@@ -186,6 +187,8 @@ impl Table {
     /// whose older snapshot is neither [kept](crate::Database::keep) nor [retained](crate::Database::retain) reads all rows
     /// that this snapshot shows. After an error, the iterator ends.
     ///
+    /// A row is looked up at one snapshot after the other. If it expires between the two, it may be given or not.
+    ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
@@ -227,23 +230,30 @@ impl Table {
         Ok(Diff::new(keys, first, second))
     }
 
-    /// The rows of `range` in which this table, as `before` shows it, differs from `other`, as `after` shows it, in key
-    /// order. `other` may be a table of another database, such as a checkpoint, a branch or a restored backup, or
-    /// another table of this one, such as a clone. Files that both tables share are passed by, and so are the slices of
-    /// a file that both see. Of other files, all rows are read. It makes no difference which number a file has: files
-    /// are shared if they have the same bytes.
+    /// The rows of `range` in which this table, as `before` shows it, differs from `other`, as `after` shows it, in
+    /// key order. `other` may be a table of another database, such as a checkpoint, a branch or a restored backup, or
+    /// another table of this one, such as a clone. A file or a slice that both tables see is passed by, unless it has
+    /// rows that are newer than one of the two snapshots and not newer than the other one. Of a file that only one
+    /// table sees, all rows are read, unless all are newer than its snapshot. It makes no difference which number a
+    /// file has: files are shared if they have the same bytes.
     ///
-    /// A row that has expired by the clock of one of two databases and not yet by that of the other one may be given or
-    /// not.
+    /// A row is looked up in both tables one after the other. If it expires between the two, or has expired by the
+    /// clock of only one of two databases, it may be given or not.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let (here, there) = (directory.path().join("here"), directory.path().join("there"));
-    /// let db = larch::Database::open(&here)?; let fruit = db.table("fruit")?; fruit.insert("apple", "green")?;
-    /// db.checkpoint(&there)?; let copy = larch::Database::open(&there)?; copy.table("fruit")?.insert("pear",
-    /// "yellow")?; let theirs = copy.table("fruit")?; let differences = fruit.diff_with(&db.snapshot(), &theirs,
-    /// &copy.snapshot(), ..)?.collect::<Result<Vec<_>, _>>()?; assert_eq!(differences.len(), 1);
+    /// let db = larch::Database::open(&here)?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// db.checkpoint(&there)?;
+    /// let copy = larch::Database::open(&there)?;
+    /// let theirs = copy.table("fruit")?;
+    /// theirs.insert("pear", "yellow")?;
+    /// let differences = fruit.diff_with(&db.snapshot(), &theirs, &copy.snapshot(), ..)?;
+    /// let differences = differences.collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!(differences.len(), 1);
     /// assert_eq!((&differences[0].key[..], &differences[0].before), (&b"pear"[..], &None));
     /// # Ok(())
     /// # }
@@ -300,7 +310,10 @@ impl Table {
     /// newest files, and one that was compacted since at the cost of those files that the compaction wrote.
     /// [`Table::revert`] changes this table instead, and writes only rows that differ.
     ///
-    /// While files are written, commits go on, but no compaction begins.
+    /// The call first waits until the compactions under way have ended. While it writes files, reads and commits go on,
+    /// and these wait until it ends: compactions of all tables, imports, batches and transactions that go into files of
+    /// their own because they are large, and other clones, splits and renames. As no table is compacted meanwhile, all
+    /// commits wait once one has as many files in level 0 as it may have. [`Table::clone_at_with`] can be ended early.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -321,8 +334,23 @@ impl Table {
     ///
     /// [`Error::ForeignTable`] if the snapshot is of another database; otherwise as [`Table::clone_as`].
     pub fn clone_at(&self, name: &str, snapshot: &Snapshot) -> Result<Self> {
-        let version = snapshot.pin_of(self)?.version();
-        let info = share::share_at(self.core(), self.identity(), define::check_new_name(name)?, version)?;
+        self.clone_at_with(name, snapshot, |_| {})
+    }
+
+    /// Like [`Table::clone_at`], but tells `watch` how many bytes were written so far. `watch` decides whether the work
+    /// goes on. After it has ended the work, there is no new table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Table::clone_at`] does.
+    pub fn clone_at_with<G: GoOn>(
+        &self,
+        name: &str,
+        snapshot: &Snapshot,
+        watch: impl FnMut(Progress) -> G,
+    ) -> Result<Self> {
+        let (version, watch) = (snapshot.pin_of(self)?.version(), Watch::new("the clone", watch));
+        let info = share::share_at(self.core(), self.identity(), define::check_new_name(name)?, version, &watch)?;
         Ok(Self::new(self.inner().handle.clone(), info))
     }
 

@@ -148,16 +148,19 @@ impl Database {
         self.core().views.newest().files.oldest_past()
     }
 
-    /// The version that was the newest at a time since the beginning of 1970. While there are commits, times are noted about once a second, so it may
-    /// be a version from up to a second before. After a crash, the times since the last flush are not known, and it may
-    /// be the version of that flush. `None` if the time is before all that is known, or if the past is not kept.
+    /// The version that was the newest at a time since the beginning of 1970. While there are commits, times are
+    /// noted about once a second, so it may be a version from up to a second before. After a crash, the times since
+    /// the last flush are not known, and it may be the version of that flush. A
+    /// [read-only](crate::Builder::read_only) database never knows more than the times that the writer's flushes have
+    /// noted, also if it follows the commits. `None` if the time is before all that is known, or if the past is not
+    /// kept.
     pub fn version_at(&self, time: Duration) -> Option<Version> {
         self.oldest_past()?;
         keep::version_at(self.core(), micros(time))
     }
 
-    /// A time since the beginning of 1970 at which a version had been made: up to a second after its commit, or later if there was a crash. `None`
-    /// if it is newer than all that is known, or if the past is not kept.
+    /// A time since the beginning of 1970 at which a version had been made: up to a second after its commit, or later
+    /// if there was a crash. `None` if it is newer than all that is known, or if the past is not kept.
     pub fn time_of(&self, version: Version) -> Option<Duration> {
         self.oldest_past()?;
         keep::time_of(self.core(), version).map(Duration::from_micros)

@@ -9,9 +9,9 @@ use crate::compact::cut::{self, Remainder};
 use crate::core::Core;
 use crate::files::older::{OlderFiles, older_files, rewrite};
 use crate::files::output::{Outputs, Target};
+use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::new_files::NewFiles;
-use crate::manifest::Edit;
 use crate::write::change::TableChange;
 use crate::write::define::check_unindexed;
 use os::sync::Arc;
@@ -112,7 +112,9 @@ fn share_files_at(
     check()?;
     // The options may have been altered meanwhile. The new table gets those of now, as another clone would.
     let info = core.views.newest().files_of(table)?.info.clone();
-    let mut edits = new_table(core, &info, id, name);
+    // Then the new files may have been written with the old ones, although their numbers are later.
+    let since = if info.since == files.info.since { info.since } else { core.writes.new_number() };
+    let mut edits = new_table(core, &info, since, (id, name));
     for (level, file) in files.files() {
         let (level, number) = (level as u8, file.number);
         if replaced.binary_search(&(level, number)).is_err() {
@@ -125,12 +127,13 @@ fn share_files_at(
     core.views.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))
 }
 
-/// The edits that create the table `id` with the options of the table `info`, whose files it will see. It keeps its past
-/// by the same rule, because its files have just what that table has kept.
-fn new_table(core: &Core, info: &TableInfo, id: TableId, name: &str) -> Vec<Edit> {
+/// The edits that create the table `id` with the options of the table `info`, whose files it will see. Files with
+/// numbers below `since` may have been written with other options. The new table keeps its past by the same rule,
+/// because its files have just what the other table has kept.
+fn new_table(core: &Core, info: &TableInfo, since: u64, (id, name): (TableId, &str)) -> Vec<Edit> {
     let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
-    if info.since > 0 {
-        edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
+    if since > 0 {
+        edits.push(Edit::AlterTable { id, since, options: info.options.clone() });
     }
     let retained = core.views.newest().files.table_pasts.get(info.id);
     edits.extend(retained.map(|retained| Edit::RetainTable { table: id, retained }));
@@ -158,7 +161,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     let view = core.views.newest();
     let files = view.files_of(table)?;
     let (info, id) = (&files.info, TableId(view.files.next_table));
-    let mut edits = new_table(core, info, id, name);
+    let mut edits = new_table(core, info, info.since, (id, name));
     let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep);
     // No key is less than the empty key.
     let before = from.filter(|key| !key.is_empty());

@@ -356,7 +356,11 @@ impl FileSet {
         if self.is_kept(version) {
             let hidden = own(false);
             let shows = |id: &TableId| !hidden.contains(id);
-            return Some(if hidden.is_empty() { Showing::All } else { only(self.tables.keys().copied().filter(shows)) });
+            return Some(if hidden.is_empty() {
+                Showing::All
+            } else {
+                only(self.tables.keys().copied().filter(shows))
+            });
         }
         let shown = own(true);
         (!shown.is_empty()).then(|| only(shown))

@@ -1,6 +1,7 @@
 //! Walks over the keys of a table that commits between two versions have written, in key order, or over those that
-//! another table may have otherwise. It reads no file that has only other versions, and a file that both tables see only
-//! if one of them shows newer rows of it than the other. This module does not know whether a key has another value after these commits, or in the other table.
+//! another table may have otherwise. It reads no file that has only other versions, and a file that both tables see
+//! only if one of them shows newer rows of it than the other. This module does not know whether a key has another
+//! value after these commits, or in the other table.
 
 use super::files_apart::{FilesApart, files_apart};
 use super::versions::{self, Wanted};

@@ -1,11 +1,13 @@
 //! Tests differences and reverts against whole scans of both versions.
 
 use crate::past::{Difference, Retention};
-use crate::{Database, Follow, Readable, Snapshot, Table, TableOptions};
+use crate::{Database, Error, Follow, Readable, Snapshot, Table, TableOptions};
 use os::Machine;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
 
 type Rows = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 
@@ -381,4 +383,124 @@ fn a_clone_of_an_older_version_is_refused_as_each_clone_is() {
     assert!(matches!(table.clone_at("u", &then), Err(crate::Error::HasIndexes { .. })));
     table.insert("a", "1").expect("commits go on");
     assert_eq!(db.tables(), ["t"]);
+}
+
+#[test]
+fn a_diff_with_a_clone_uses_no_page_of_files_that_are_wholly_newer() {
+    let (machine, _) = Machine::simulated(1);
+    let db = Database::builder("db").machine(machine).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("it is taken");
+    db.flush().expect("the disk works");
+    let then = db.snapshot();
+    let clone = table.clone_at("clone", &then).expect("the name is new");
+    let mut batch = db.batch();
+    (0..20_000).for_each(|number| batch.insert(&table, format!("{number:06}"), [1; 100]));
+    batch.commit().expect("the disk works");
+    db.flush().expect("the disk works");
+    let begin = pages_used(&db);
+    let diff = table.diff_with(&then, &clone, &db.snapshot(), ..).expect("they have no groups");
+    assert_eq!(diff.count(), 0);
+    let used = pages_used(&db) - begin;
+    assert!(used < 10, "{used} pages were used, and the newer file has about 150");
+}
+
+/// A table of which one file has the row `a` twice: before the snapshot and after it.
+fn with_mixed_file(machine: &Machine) -> (Database, Table, Snapshot) {
+    let db = Database::builder("db").machine(machine.clone()).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("it is taken");
+    let then = db.snapshot();
+    table.insert("a", "2").expect("it is taken");
+    table.insert("b", "2").expect("it is taken");
+    db.flush().expect("the disk works");
+    db.compact().expect("the disk works");
+    (db, table, then)
+}
+
+#[test]
+fn a_repair_without_a_manifest_gives_the_rows_of_a_clone_to_the_clone() {
+    let (machine, disk) = Machine::simulated(1);
+    let (db, table, then) = with_mixed_file(&machine);
+    let clone = table.clone_at("clone", &then).expect("the name is new");
+    drop((clone, then));
+    table.remove("a").expect("it is taken");
+    db.flush().expect("the disk works");
+    // Nobody sees the row or its erase any more, so both go. The file of the clone stays as it was written.
+    table.compact().expect("the disk works");
+    drop(table);
+    db.close().expect("the disk works");
+    let machine = Machine::simulated_on(disk, 2);
+    let place = Path::new("db");
+    for entry in machine.disk.list(place).expect("the disk works") {
+        if entry.name == "CURRENT" || entry.name.starts_with("MANIFEST") {
+            machine.disk.remove(&place.join(&entry.name)).expect("it is there");
+        }
+    }
+    crate::repair::repair_on(&machine, place, Path::new("new"), |_| {}).expect("there are files");
+    let db = Database::builder("new").machine(machine).open().expect("it was made");
+    assert_eq!(db.tables(), ["clone", "t"]);
+    let rows = |name: &str| {
+        let table = db.existing_table(name).expect("the disk works").expect("it is there");
+        let rows = table.iter().map(|row| row.expect("the disk works"));
+        rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("clone"), [(b"a".to_vec(), b"1".to_vec())]);
+    assert_eq!(rows("t"), [(b"b".to_vec(), b"2".to_vec())]);
+}
+
+#[test]
+fn a_clone_that_is_cancelled_leaves_no_table_and_no_file() {
+    let (machine, _) = Machine::simulated(1);
+    let (db, table, then) = with_mixed_file(&machine);
+    let ssts = || {
+        let all = machine.disk.list(Path::new("db")).expect("the disk works").into_iter().map(|entry| entry.name);
+        all.filter(|name| name.ends_with(".sst")).collect::<BTreeSet<_>>()
+    };
+    let before = ssts();
+    for most in 0..100 {
+        let mut calls = 0;
+        let cloned = table.clone_at_with("clone", &then, |_| {
+            calls += 1;
+            if calls > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match cloned {
+            Err(Error::Cancelled(work)) => {
+                assert_eq!(work, "the clone");
+                assert_eq!(db.tables(), ["t"]);
+                assert!(ssts().is_subset(&before), "call {most}");
+            }
+            Err(error) => panic!("{error}"),
+            Ok(clone) => {
+                assert!(most > 1, "otherwise the test says nothing");
+                assert_eq!(clone.get("a").expect("the disk works").as_deref(), Some(&b"1"[..]));
+                // Ids that were taken for clones that came to nothing are not given again.
+                let next = db.table("next").expect("the disk works");
+                assert!(table.id() < clone.id() && clone.id() < next.id());
+                return;
+            }
+        }
+    }
+    panic!("the clone calls its watch more often than it should");
+}
+
+#[test]
+fn a_clone_of_an_older_version_gets_the_options_of_now_and_is_there_after_a_restart() {
+    let (machine, disk) = Machine::simulated(1);
+    let (db, table, then) = with_mixed_file(&machine);
+    let mut calls = 0;
+    let clone = table.clone_at_with("clone", &then, |_| {
+        calls += 1;
+        // The first call comes before the work.
+        if calls == 2 {
+            table.alter(|options| options.page_bytes = 8 << 10).expect("the disk works");
+        }
+    });
+    drop(clone.expect("the name is new"));
+    drop((table, then));
+    db.close().expect("the disk works");
+    let db = Database::builder("db").machine(Machine::simulated_on(disk, 2)).open().expect("the disk works");
+    let clone = db.existing_table("clone").expect("the disk works").expect("it is there");
+    assert_eq!(clone.options().page_bytes, 8 << 10);
+    assert_eq!(clone.get("a").expect("the disk works").as_deref(), Some(&b"1"[..]));
 }
