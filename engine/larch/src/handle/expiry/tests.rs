@@ -381,7 +381,7 @@ fn a_value_in_parts_is_not_given_as_a_whole_with_its_time() {
         assert!(matches!(refused, Err(crate::Error::Grouped { .. })), "flushed: {is_flushed}");
         let both = table.select(["name", "photo"]).expect("these are its groups");
         let (parts, time) = both.get_until("a").expect("the disk works").expect("it is there");
-        assert_eq!((&parts[0], &parts[1], time), (&b"ada"[..], &b"photo of ada"[..], Some(until)));
+        assert_eq!((&parts[0][..], &parts[1][..], time), (&b"ada"[..], &b"photo of ada"[..], Some(until)));
         db.flush().expect("the disk works");
     }
 }
