@@ -340,8 +340,7 @@ impl Ordered for OfTransaction<'_> {
 
     fn add_to_year(&mut self, key: &[u8], amount: Cents) -> Result<(), Failure> {
         let sums = self.tables.sums.as_ref().expect("the store keeps these sums apart");
-        self.tx.merge(sums, key, MergeOp::Add(amount)).map_err(broken)?;
-        Ok(())
+        self.tx.merge(sums, key, MergeOp::Add(amount)).map_err(broken)
     }
 
     fn commit(self) -> Result<Commit, Failure> {
