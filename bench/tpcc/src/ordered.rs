@@ -121,10 +121,15 @@ pub trait Ordered {
         Ok(())
     }
 
-    /// Adds to the sum of the year of the warehouse or district `key` without reading it, if the store keeps these sums
-    /// apart from the rows. Otherwise does nothing and returns false.
-    fn add_to_year(&mut self, _key: &[u8], _amount: Cents) -> Result<bool, Failure> {
-        Ok(false)
+    /// Whether the store keeps the sums of the year apart from the rows of warehouses and districts.
+    fn keeps_year_apart(&self) -> bool {
+        false
+    }
+
+    /// Adds to the sum of the year of the warehouse or district `key` without reading it. Only a store that keeps these
+    /// sums apart from the rows is asked to.
+    fn add_to_year(&mut self, _key: &[u8], _amount: Cents) -> Result<(), Failure> {
+        unreachable!("the sums are in the rows")
     }
 
     /// Commits the transaction. Fails with the harm [`Again`](harness::Harm::Again) if it conflicts with others.
@@ -194,8 +199,8 @@ impl<S: Ordered> Rows for RowsOf<'_, S> {
     }
 
     fn pay_warehouse(&mut self, row: &mut Warehouse, amount: Cents) -> Result<(), Failure> {
-        if self.store.add_to_year(self.kept.scratch.key(|key| warehouse_key(row.warehouse, key)), amount)? {
-            return Ok(());
+        if self.store.keeps_year_apart() {
+            return self.store.add_to_year(self.kept.scratch.key(|key| warehouse_key(row.warehouse, key)), amount);
         }
         row.year_to_date += amount;
         self.put_warehouse(row)
@@ -210,9 +215,9 @@ impl<S: Ordered> Rows for RowsOf<'_, S> {
     }
 
     fn pay_district(&mut self, row: &mut District, amount: Cents) -> Result<(), Failure> {
-        let of = DistrictId { warehouse: row.warehouse, district: row.district };
-        if self.store.add_to_year(self.kept.scratch.key(|key| district_key(of, key)), amount)? {
-            return Ok(());
+        if self.store.keeps_year_apart() {
+            let of = DistrictId { warehouse: row.warehouse, district: row.district };
+            return self.store.add_to_year(self.kept.scratch.key(|key| district_key(of, key)), amount);
         }
         row.year_to_date += amount;
         self.put_district(row)

@@ -113,9 +113,15 @@ impl Larch {
         self.db.existing_table(table.name()).map_err(broken)?.ok_or_else(none)
     }
 
+    /// What the database was made with, and whether it has the table of counters. `None` if nothing was made.
+    fn made(&self) -> Result<Option<(Form, bool)>, Failure> {
+        let value = self.about.get(about::form_key()).map_err(broken)?;
+        value.map(|value| about::decode_form(&value)).transpose()
+    }
+
     /// The table of counters, if the database was made with it.
     fn sums(&self) -> Result<Option<larch::Table>, Failure> {
-        if !self.about.contains_key(about::sums_key()).map_err(broken)? {
+        if !self.made()?.is_some_and(|(_, has_sums)| has_sums) {
             return Ok(None);
         }
         let none = || Failure::session("no_table", format!("there is no table {SUMS}: make it with init"));
@@ -124,8 +130,8 @@ impl Larch {
 
     /// Fails if the target asks for other counters than those with which the database was made.
     fn check_counters(&self) -> Result<(), Failure> {
-        let has_sums = self.about.contains_key(about::sums_key()).map_err(broken)?;
-        if ::tpcc::Database::form(self)?.is_none() || self.counters.is_none_or(|asked| asked == has_sums) {
+        let (Some((_, has_sums)), Some(asked)) = (self.made()?, self.counters) else { return Ok(()) };
+        if asked == has_sums {
             return Ok(());
         }
         let made = if has_sums { "merge" } else { "put" };
@@ -233,12 +239,8 @@ impl ::tpcc::Database for Larch {
         }
         // The form is stored first. If a crash leaves only some of the tables, the form shows that they are ours,
         // and `clean` drops them.
-        let mut batch = self.db.batch();
-        batch.insert(&self.about, about::form_key(), about::encode_form(form));
-        if has_sums {
-            batch.insert(&self.about, about::sums_key(), b"");
-        }
-        batch.commit().map_err(broken)?;
+        let encoded = if has_sums { about::encode_form_with_sums(form) } else { about::encode_form(form) };
+        self.about.insert(about::form_key(), encoded).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         if has_sums {
             self.db.table_with(SUMS, self.options.clone()).map_err(broken)?;
@@ -252,8 +254,7 @@ impl ::tpcc::Database for Larch {
     }
 
     fn form(&self) -> Result<Option<Form>, Failure> {
-        let value = self.about.get(about::form_key()).map_err(broken)?;
-        value.map(|value| about::decode_form(&value)).transpose()
+        Ok(self.made()?.map(|(form, _)| form))
     }
 
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
@@ -282,12 +283,12 @@ impl ::tpcc::Database for Larch {
 
     fn clean(&self) -> Result<(), Failure> {
         // `create` stores the form first, so without a form any tables with these names are not ours.
-        ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        let (_, has_sums) = self.made()?.ok_or_else(not_made)?;
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        if self.about.contains_key(about::sums_key()).map_err(broken)? {
+        if has_sums {
             self.db.drop_table(SUMS).map_err(broken)?;
         }
         // The form marks the tables as ours, so it goes last: after a crash, `clean` can still drop the rest.

@@ -213,7 +213,7 @@ impl ::tpcc::Database for RocksDb {
     }
 
     fn form(&self) -> Result<Option<Form>, Failure> {
-        self.noted(&about::form_key())?.map(|value| about::decode_form(&value)).transpose()
+        self.noted(&about::form_key())?.map(|value| about::decode_form(&value).map(|(form, _)| form)).transpose()
     }
 
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {

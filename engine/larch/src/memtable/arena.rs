@@ -37,9 +37,17 @@ pub struct Arena {
     bytes: AtomicU64,
     /// All chunks, made by `Box::leak`. Locked while a chunk is added.
     chunks: Mutex<Vec<NonNull<Chunk>>>,
-    /// Where the chunks come from.
-    memory: Arc<RowMemory>,
+    origin: Origin,
     is_flushed: AtomicBool,
+}
+
+/// Where the chunks of an arena come from, and where their bytes are counted.
+#[derive(Debug)]
+enum Origin {
+    /// From this memory, for the rows of a memory set. They are counted there once the rows are flushed.
+    Set(Arc<RowMemory>),
+    /// From the allocator, as the only chunk of an arena of one piece. It is counted here, if it is counted.
+    Alone(Option<Arc<RowMemory>>),
 }
 
 /// A buffer whose bytes are handed out in order, from its first byte to its last.
@@ -73,23 +81,31 @@ unsafe impl Sync for Arena {}
 impl Arena {
     /// An arena without chunks, which it will get from `memory`.
     pub fn new(memory: Arc<RowMemory>) -> Self {
+        Self::with(Origin::Set(memory), Vec::new())
+    }
+
+    fn with(origin: Origin, chunks: Vec<NonNull<Chunk>>) -> Self {
         Self {
             current: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
-            chunks: Mutex::new(Vec::new()),
-            memory,
+            chunks: Mutex::new(chunks),
+            origin,
             is_flushed: AtomicBool::new(false),
         }
     }
 
-    /// An arena with one piece of `bytes` bytes, and the piece. The arena takes no more memory than that, and belongs
-    /// to no memtable, so its memory counts in `memory` as that of flushed rows does.
-    pub(super) fn of_one(memory: Arc<RowMemory>, bytes: usize) -> (Self, NonNull<u8>) {
-        let (arena, bytes) = (Self::new(memory), bytes.next_multiple_of(ALIGNMENT));
+    /// An arena that belongs to no memtable, with one piece of `bytes` bytes, and the piece. The arena takes about as
+    /// much memory as the piece, which is counted in `memory` while the arena lives, if there is one. Nobody asks it
+    /// for further pieces.
+    pub(super) fn of_one(memory: Option<Arc<RowMemory>>, bytes: usize) -> (Self, NonNull<u8>) {
+        let bytes = bytes.next_multiple_of(ALIGNMENT);
+        if let Some(memory) = &memory {
+            memory.keep_alone(bytes as u64);
+        }
+        let arena = Self::with(Origin::Alone(memory), Vec::with_capacity(1));
         let chunk = arena.add(&mut arena.chunks.lock(), Chunk::of_words(bytes / ALIGNMENT));
         // SAFETY: the chunk was just made and lives as long as the arena.
         let piece = unsafe { chunk.as_ref() }.take(bytes).expect("the chunk is as long as the piece");
-        arena.note_flushed();
         (arena, piece)
     }
 
@@ -135,7 +151,8 @@ impl Arena {
 
     /// A chunk of at least `bytes` bytes.
     fn chunk(&self, bytes: usize) -> Chunk {
-        Chunk::new(self.memory.chunk(bytes.next_multiple_of(BLOCK_BYTES)))
+        let Origin::Set(memory) = &self.origin else { unreachable!("nobody asks for a second piece") };
+        Chunk::new(memory.chunk(bytes.next_multiple_of(BLOCK_BYTES)))
     }
 
     /// Adds a chunk.
@@ -163,22 +180,29 @@ impl Arena {
     /// Called when the rows were flushed and no view has them any more, so that only readers keep the arena alive.
     /// Nobody asks for pieces after this call.
     pub(super) fn note_flushed(&self) {
-        if !self.is_flushed.swap(true, Ordering::Relaxed) {
-            self.memory.keep(self.bytes());
+        if let Origin::Set(memory) = &self.origin
+            && !self.is_flushed.swap(true, Ordering::Relaxed)
+        {
+            memory.keep(self.bytes());
         }
     }
 
-    /// Whether a value may keep the arena alive for an unlimited time.
+    /// Whether a value may keep the arena alive for an unlimited time. A value alone in its arena keeps only itself.
     #[inline]
     pub(super) fn may_be_kept(&self) -> bool {
-        self.memory.may_lend()
+        match &self.origin {
+            Origin::Set(memory) => memory.may_lend(),
+            Origin::Alone(_) => true,
+        }
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        if self.is_flushed.load(Ordering::Relaxed) {
-            self.memory.free(self.bytes());
+        match &self.origin {
+            Origin::Set(memory) if self.is_flushed.load(Ordering::Relaxed) => memory.free(self.bytes()),
+            Origin::Alone(Some(memory)) => memory.free_alone(self.bytes()),
+            Origin::Set(_) | Origin::Alone(None) => {}
         }
         for chunk in self.chunks.get_mut().drain(..) {
             // SAFETY: `add` has leaked the chunk, and the arena is being dropped, so nothing else refers to the

@@ -13,8 +13,9 @@
 //! ```
 //!
 //! Invariants:
-//! - A commit with merges is applied after all commits before it. So no row is ever inserted between a merge and the
-//!   row below it.
+//! - A commit with merges is applied after all commits before it, and its [`Rows`] are made after that, because they
+//!   remember places from then on. So no row is ever inserted between a merge and the row below it, and the merge finds
+//!   that row.
 //! - Which range erases hide the rows below is decided when a merge is applied: then its operand is complete.
 
 use super::node::{Content, Node};
@@ -43,12 +44,19 @@ fn split(value: &[u8]) -> (Option<u8>, &[u8]) {
 }
 
 impl<'m> Rows<'m> {
-    /// Adds a merge by `operand`. All commits before `version` must have been applied.
+    /// Adds a merge by `operand`. All commits before `version` must have been applied before these `Rows` were made.
     pub fn merge(&mut self, key: &[u8], version: Version, operand: &[u8], functions: &MergeFunctions) {
         let cover = self.memtable.cover(key, version);
-        // All rows of the key up to this version have been inserted, so the place is known exactly.
+        // All rows of the key up to this version were there when the inserter was made, or this thread has inserted
+        // them with it. So the row below is known exactly.
         let place = self.inserter.seek(key, version);
         let below = place.after.filter(|below| below.key() == key);
+        debug_assert_eq!(
+            below.map(Node::address),
+            self.memtable.rows.first_from(&Probe::new(key, version)).filter(|row| row.key() == key).map(Node::address),
+            "all rows of the key up to {version:?} were there when the inserter was made",
+        );
+        // A key with a row below was noted in the filter with that row, and stays noted where it was.
         if below.is_none() {
             self.note_key(key);
         }
@@ -77,12 +85,14 @@ fn joined<'o>(
     operand: &'o [u8],
     functions: &MergeFunctions,
 ) -> (RowKind, Cow<'o, [u8]>) {
+    let below = below.map(|below| (below.kind(), below.value(), below.until()));
+    if below.is_none() && !is_covered {
+        return (RowKind::Merge, operand.into());
+    }
     let mut collected = Collected::default();
     collected.add(operand);
     let mut goes_on = None;
-    let below = below.map(|below| (below.kind(), below.value(), below.until()));
     match below {
-        None if !is_covered => return (RowKind::Merge, operand.into()),
         None | Some((RowKind::Erase, ..)) => collected.end(),
         Some((_, value, _)) if value.len() + operand.len() > JOINED_BYTES => goes_on = Some(1),
         Some((RowKind::Put | RowKind::PutUntil, value, until)) => collected.end_with(value, until),

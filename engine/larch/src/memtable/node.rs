@@ -91,9 +91,9 @@ impl<'a> Node<'a> {
         unsafe { Self::write_to(arena.allocate(content.node_bytes(height)), height, content) }
     }
 
-    /// Writes a node of one level into an arena of its own, whose memory counts in `memory`. Returns the arena and the
-    /// address of the node.
-    pub(super) fn write_alone(memory: Arc<RowMemory>, content: &Content<'_>) -> (Arena, NonNull<Header>) {
+    /// Writes a node of one level into an arena of its own, which is counted in `memory`, if there is one. Returns the
+    /// arena and the address of the node.
+    pub(super) fn write_alone(memory: Option<Arc<RowMemory>>, content: &Content<'_>) -> (Arena, NonNull<Header>) {
         let (arena, piece) = Arena::of_one(memory, content.node_bytes(1));
         // SAFETY: as in `write`.
         let node = unsafe { Self::write_to(piece, 1, content) }.address();

@@ -27,16 +27,16 @@ impl MemRow {
         Self { node: node.address(), arena: arena.clone() }
     }
 
-    /// A row that is in no memtable and puts `value`, until a time if one is given. It takes no more memory than it
-    /// needs, which counts in `memory` as long as the row lives.
+    /// A row that is in no memtable and puts `value`, until a time if one is given. It takes about the memory of its
+    /// bytes, which is counted in `memory`, if there is one, as long as the row lives.
     pub fn alone(
-        memory: &Arc<RowMemory>,
+        memory: Option<Arc<RowMemory>>,
         (key, version): (&[u8], Version),
         value: &[u8],
         until: Option<Until>,
     ) -> Self {
         let kind = if until.is_some() { RowKind::PutUntil } else { RowKind::Put };
-        let (arena, node) = Node::write_alone(memory.clone(), &Content { key, version, kind, value, until });
+        let (arena, node) = Node::write_alone(memory, &Content { key, version, kind, value, until });
         Self { node, arena: Arc::new(arena) }
     }
 

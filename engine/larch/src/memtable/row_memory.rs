@@ -9,8 +9,10 @@
 //! A value that was read from a memtable borrows its bytes from the arena. So it keeps the whole arena alive, even
 //! when the arena's rows are in files, and a program may hold such values as long as it likes. Once they keep more
 //! than a quarter of the write buffer, further values are copied. So they never keep more than this quarter plus the
-//! arenas that were in use when it was exceeded, which take at most one write buffer. A value that merges have made for
-//! a reader lies in an arena of its own, which counts in the same way.
+//! arenas that were in use when it was exceeded, which take at most one write buffer.
+//!
+//! A value that merges have made for a reader lies in an arena of its own. It keeps nothing else alive, so a copy of it
+//! would save nothing. Such arenas are counted apart, and may always be kept.
 //!
 //! Thread-safe.
 
@@ -29,6 +31,8 @@ pub struct RowMemory {
     pool: OnceLock<Arc<Pool>>,
     pool_bytes: u64,
     kept_bytes: AtomicU64,
+    /// The bytes of arenas of one piece.
+    alone_bytes: AtomicU64,
     lending_bytes: u64,
 }
 
@@ -57,15 +61,16 @@ impl RowMemory {
     /// The bytes of row memory except for the arenas whose rows are not in files yet.
     pub fn other_bytes(&self) -> u64 {
         let spare = |pool: &Arc<Pool>| pool.backed_bytes().saturating_sub(pool.used_bytes()) + pool.overhead_bytes();
-        self.kept_bytes() + self.pool.get().map_or(0, spare)
+        let alone = self.alone_bytes.load(Ordering::Relaxed);
+        self.kept_bytes() + alone + self.pool.get().map_or(0, spare)
     }
 
-    /// The bytes of the arenas that are kept although their rows are in files, or in no memtable.
+    /// The bytes of the arenas that are kept although their rows are in files.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.kept_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether values may keep further arenas alive.
+    /// Whether values may keep further arenas of memtables alive.
     #[inline]
     pub(super) fn may_lend(&self) -> bool {
         self.kept_bytes() <= self.lending_bytes
@@ -77,5 +82,14 @@ impl RowMemory {
 
     pub(super) fn free(&self, bytes: u64) {
         self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts an arena of one piece.
+    pub(super) fn keep_alone(&self, bytes: u64) {
+        self.alone_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn free_alone(&self, bytes: u64) {
+        self.alone_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }

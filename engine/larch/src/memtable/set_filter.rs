@@ -72,8 +72,10 @@ impl SetFilter {
         let block = block_of(part, hash);
         for (word, bits) in Bits::of(hash).0 {
             // Most rows are new versions of keys that are already in the filter. Writing nothing for them leaves the
-            // cache line with the other processors. Relaxed: whatever makes the commit visible to a reader also makes
-            // these bits visible.
+            // cache line with the other processors. (A merge of a key that has a row in the memtable does not even
+            // come here: such a key stays noted in the part where it was first noted, while the key of a put is noted
+            // again in each newer part.) Relaxed: whatever makes the commit visible to a reader also makes these bits
+            // visible.
             if block.0[word].load(Ordering::Relaxed) & bits != bits {
                 block.0[word].fetch_or(bits, Ordering::Relaxed);
             }

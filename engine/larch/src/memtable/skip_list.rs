@@ -200,7 +200,7 @@ pub(super) struct Inserter<'l> {
 pub(super) struct Place<'l> {
     /// The height that the row's node will have.
     height: usize,
-    /// The first row at or after the place.
+    /// The first row at or after the place, as far as [`Inserter::seek`] knows it.
     pub after: Option<Node<'l>>,
 }
 
@@ -312,8 +312,8 @@ impl<'l> Inserter<'l> {
         self.insert_at(place, content)
     }
 
-    /// Finds the place for a row with this key and version. Rows that other threads add meanwhile may be missing
-    /// from what it says of this place.
+    /// Finds the place for a row with this key and version. Rows that other threads have added since this inserter was
+    /// made may be missing from what the place says of the row after it.
     #[inline(always)]
     pub(super) fn seek(&mut self, key: &[u8], version: Version) -> Place<'l> {
         let list = self.list;

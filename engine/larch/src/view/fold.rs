@@ -2,6 +2,7 @@
 //! own rows, so one row of each is enough, down to the first that decides. This module does not know who reads.
 
 use super::own_writes::OwnRows;
+use super::value::SHORT_BYTES;
 use super::{ReadRules, TableView};
 use crate::base::operand::Collected;
 use crate::manifest::db_file::DbFile;
@@ -120,8 +121,8 @@ impl<'f> Folding<'f> {
         Ok(is_open)
     }
 
-    /// Adds what the next older source says: a put or a merge with its version and its time, or, as `None`, that the key has no value
-    /// there. Returns whether older sources matter.
+    /// Adds what the next older source says: a put or a merge with its version and its time, or, as `None`, that the
+    /// key has no value there. Returns whether older sources matter.
     pub fn add(&mut self, said: Option<(RowKind, Version, Vec<u8>, Option<Until>)>) -> bool {
         match said {
             Some((RowKind::Merge, version, operand, _)) => {
@@ -157,7 +158,10 @@ impl<'f> Folding<'f> {
         let now = rules.clock.now();
         let until = self.collected.expires(now);
         let value = self.collected.value(key, &rules.functions, now).map_err(pages::Error::Content)?;
-        Ok(MemRow::alone(&rules.memory, (key, version), &value, until))
+        // A short value is copied when it is returned, and its row goes. Counting it would write a line of the
+        // processor's cache that all threads share.
+        let memory = (value.len() > SHORT_BYTES).then(|| rules.memory.clone());
+        Ok(MemRow::alone(memory, (key, version), &value, until))
     }
 }
 

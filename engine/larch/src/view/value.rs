@@ -66,8 +66,9 @@ impl From<Key> for bytes::Bytes {
 }
 
 /// The bytes of a value. Up to 126 bytes are copied. A longer value refers to a page of the cache or to the memory of
-/// a memtable, and keeps that alive as long as it lives. But once values keep a quarter of the cache (of the least size of an elastic one), or flushed rows
-/// that take a quarter of the write buffer, further long values are copied, too.
+/// a memtable, and keeps that alive as long as it lives. But once values keep a quarter of the cache (of the least size
+/// of an elastic one), or flushed rows that take a quarter of the write buffer, further long values are copied, too. A
+/// value that merges have made for its reader keeps only its own bytes.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -79,7 +80,7 @@ enum ValueBytes {
 
 /// The longest value that is copied. A value that refers to a page changes three shared counters when it is made, and
 /// again when it is dropped, so copying a few bytes is faster. With this limit, a [`Value`] takes two cache lines.
-const SHORT_BYTES: usize = 126;
+pub(super) const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");
 

@@ -334,10 +334,13 @@ impl Ordered for OfTransaction<'_> {
         last.transpose().map_err(broken)?.map(|entry| number_of(entry.row_key())).transpose()
     }
 
-    fn add_to_year(&mut self, key: &[u8], amount: Cents) -> Result<bool, Failure> {
-        let Some(sums) = &self.tables.sums else { return Ok(false) };
-        self.tx.merge(sums, key, MergeOp::Add(amount)).map_err(broken)?;
-        Ok(true)
+    fn keeps_year_apart(&self) -> bool {
+        self.tables.sums.is_some()
+    }
+
+    fn add_to_year(&mut self, key: &[u8], amount: Cents) -> Result<(), Failure> {
+        let sums = self.tables.sums.as_ref().expect("the store keeps these sums apart");
+        self.tx.merge(sums, key, MergeOp::Add(amount)).map_err(broken)
     }
 
     fn commit(self) -> Result<Commit, Failure> {

@@ -36,7 +36,8 @@ pub struct Memory {
     /// no thread decompresses, at most a sixteenth of the budget is kept in states, but at least one state.
     pub unpacker_bytes: u64,
     /// Memory of rows that are not in files yet, with the lists that hold them. Includes rows that are in files but
-    /// are kept in memory by values, values that merges have made for a reader, and memory allocated for further rows.
+    /// are kept in memory by values, long values that merges have made for a reader, and memory allocated for further
+    /// rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,

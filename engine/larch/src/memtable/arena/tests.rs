@@ -106,16 +106,24 @@ fn memory_counts_as_kept_from_the_flush_until_the_arena_goes() {
 }
 
 #[test]
-fn an_arena_for_one_piece_takes_as_much_as_the_piece_and_counts_as_kept() {
-    let kept = Arc::new(RowMemory::new(40_000));
+fn an_arena_for_one_piece_has_as_many_bytes_as_the_piece_and_may_always_be_kept() {
+    // Lends only until some flushed arena is kept.
+    let memory = Arc::new(RowMemory::default());
+    let of_set = Arena::new(memory.clone());
+    of_set.allocate(100);
     for bytes in [1, 100, 5000] {
-        let (arena, piece) = Arena::of_one(kept.clone(), bytes);
+        let (arena, piece) = Arena::of_one(Some(memory.clone()), bytes);
         assert_eq!(piece.as_ptr() as usize % ALIGNMENT, 0);
         // SAFETY: the piece has this length and belongs to this thread.
         unsafe { piece.write_bytes(7, bytes) };
         check(&[(piece, bytes)], 7);
-        assert_eq!((arena.bytes(), kept.kept_bytes()), (bytes.next_multiple_of(ALIGNMENT) as u64, arena.bytes()));
+        assert_eq!((arena.bytes(), memory.other_bytes()), (bytes.next_multiple_of(ALIGNMENT) as u64, arena.bytes()));
+        assert!(of_set.may_be_kept(), "values in arenas of their own do not use up what may be lent");
         drop(arena);
-        assert_eq!(kept.kept_bytes(), 0);
+        assert_eq!(memory.other_bytes(), 0);
     }
+    of_set.note_flushed();
+    let (uncounted, _) = Arena::of_one(None, 100);
+    assert_eq!(memory.other_bytes(), of_set.bytes());
+    assert!(uncounted.may_be_kept() && !of_set.may_be_kept());
 }

@@ -7,9 +7,12 @@ use os::sync::loom::thread;
 #[cfg(shuttle)]
 use os::sync::shuttle::{self, thread};
 
+fn content(key: &[u8], version: u64) -> Content<'_> {
+    Content { key, version: Version(version), kind: RowKind::Put, value: key, until: None }
+}
+
 fn insert(inserter: &mut Inserter<'_>, key: &[u8], version: u64) {
-    let content = Content { key, version: Version(version), kind: RowKind::Put, value: key, until: None };
-    inserter.insert(&content);
+    inserter.insert(&content(key, version));
 }
 
 /// Checks that all rows are in order and complete, and returns their number.
@@ -51,6 +54,56 @@ fn check(threads: u64, keys: &'static [&'static [u8]]) {
     writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
     assert_eq!(check_rows(&list), 1 + threads as usize * keys.len());
     check_levels(&list);
+}
+
+/// Finds the place of version 2 of a key and inserts a row there, while another thread inserts version 3 of the key and
+/// a row of the key `neighbour`. Version 1 is there before.
+fn check_place(neighbour: &'static [u8]) {
+    let list = Arc::new(SkipList::new(Arc::new(Arena::new(Arc::default()))));
+    insert(&mut list.inserter(), b"k", 1);
+    let later = {
+        let list = list.clone();
+        thread::spawn(move || {
+            let mut inserter = list.inserter();
+            insert(&mut inserter, b"k", 3);
+            insert(&mut inserter, neighbour, 3);
+        })
+    };
+    let mut inserter = list.inserter();
+    let place = inserter.seek(b"k", Version(2));
+    let after = place.after.expect("version 1 is there");
+    assert_eq!((after.key(), after.version()), (b"k".as_slice(), Version(1)));
+    inserter.insert_at(place, &content(b"k", 2));
+    later.join().expect("it does not panic");
+    let mut versions = Vec::new();
+    let mut next = list.first();
+    while let Some(node) = next {
+        if node.key() == b"k" {
+            versions.push(node.version().0);
+        }
+        next = list.following(node);
+    }
+    assert_eq!(versions, [3, 2, 1]);
+    assert_eq!(check_rows(&list), 4);
+    check_levels(&list);
+}
+
+#[cfg(shuttle)]
+#[test]
+fn the_row_below_a_place_is_known_in_every_schedule_in_which_only_later_versions_are_added() {
+    for neighbour in [b"j", b"l"] {
+        shuttle::check_random(move || check_place(neighbour), 3_000);
+        shuttle::check_pct(move || check_place(neighbour), 3_000, 3);
+    }
+}
+
+#[cfg(loom)]
+#[test]
+fn the_row_below_a_place_is_known_in_every_schedule_in_which_only_later_versions_are_added() {
+    let mut model = os::sync::loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| check_place(b"j"));
+    model.check(|| check_place(b"l"));
 }
 
 #[cfg(shuttle)]
