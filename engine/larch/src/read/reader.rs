@@ -300,18 +300,20 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::get`].
     pub fn get_until(&self, key: impl AsRef<[u8]>) -> Result<Option<(V, Option<Duration>)>> {
-        Ok(self.get_timed(key.as_ref())?.map(|(value, until)| (value, until.map(row_clock::time_of))))
+        let (found, _) = self.get_timed(key.as_ref())?;
+        Ok(found.map(|(value, until)| (value, until.map(row_clock::time_of))))
     }
 
-    /// As [`Reader::get_until`].
-    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<Option<(V, Option<Until>)>> {
-        match self.get_expired(key)? {
+    /// As [`Reader::get_until`], and that moment, in milliseconds since 1970.
+    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<(Option<(V, Option<Until>)>, u64)> {
+        let found = self.get_expired(key)?;
+        let now = self.table.core().env.row_clock.now();
+        let found = match found {
             // It has expired. If others were merged into this value, they are still there.
-            Some((_, Some(until))) if self.table.core().env.row_clock.has_passed(until) => {
-                Ok(self.get(key)?.map(|value| (value, None)))
-            }
-            found => Ok(found),
-        }
+            Some((_, Some(until))) if until.millis() <= now => self.get(key)?.map(|value| (value, None)),
+            found => found,
+        };
+        Ok((found, now))
     }
 
     /// The value of `key`, or `None` if the key has no value.
