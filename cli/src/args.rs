@@ -380,7 +380,7 @@ impl Cli {
             let option = option.expect("only these options are read");
             let id = option.get_id().as_str();
             if !option.is_global_set() {
-                of_tables.extend(setting.word(option)?);
+                of_tables.extend(setting.word(option)?.map(|word| (setting, word)));
                 continue;
             }
             let is_taken = id == COLOUR || common_options_of(&name).contains(&id);
@@ -396,7 +396,8 @@ impl Cli {
         colours::choose(cli.common.color);
         cli.common.given = given(&matches);
         if let Some(table) = cli.command.new_table() {
-            let defaults = TableDefaults::try_parse_from(of_tables).unwrap_or_else(|error| error.exit());
+            let words = words_of_new_table(of_tables, table.says_expiry());
+            let defaults = TableDefaults::try_parse_from(words).unwrap_or_else(|error| error.exit());
             table.defaults = Some(Box::new(defaults.args));
         }
         Ok(cli)
@@ -412,6 +413,17 @@ const WITHOUT_SETTINGS: [&str; 3] = ["bench", "completions", "man"];
 struct TableDefaults {
     #[command(flatten)]
     args: TableArgs,
+}
+
+/// The words of the settings of a new table. Of the two options that say until when its rows are there, only one
+/// counts: a variable counts before the file, and the command line, if it `is_said` there, before both.
+fn words_of_new_table(given: Vec<(settings::Setting, OsString)>, is_said: bool) -> Vec<OsString> {
+    let says_expiry = |setting: &settings::Setting| ["expire-after", "expire-by"].contains(&&*setting.option);
+    let is_variable = |setting: &settings::Setting| matches!(setting.origin, settings::Origin::Variable(_));
+    let variable_says = given.iter().any(|(setting, _)| says_expiry(setting) && is_variable(setting));
+    let counts =
+        |setting: &settings::Setting| !says_expiry(setting) || !is_said && (is_variable(setting) || !variable_says);
+    given.into_iter().filter(|(setting, _)| counts(setting)).map(|(_, word)| word).collect()
 }
 
 /// The options that a variable or a file can set: those that many commands take, and those of new tables. `--follow` is
@@ -1600,6 +1612,11 @@ impl TableArgs {
             defaults.apply(options)?;
         }
         self.apply(options)
+    }
+
+    /// Whether an option says until when rows are there.
+    fn says_expiry(&self) -> bool {
+        self.expire_after.is_some() || self.expire_by.is_some()
     }
 
     /// Changes the options that were given, and leaves all other options as they are.

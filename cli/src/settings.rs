@@ -5,7 +5,8 @@
 //! value, such as `read-only`, is `true` or `false`.
 
 use crate::failure::{CommandFailure, Result};
-use clap::{Arg, Command};
+use clap::builder::Resettable;
+use clap::{Arg, Command, Id};
 use os::Machine;
 use std::env;
 use std::ffi::OsString;
@@ -144,7 +145,9 @@ impl Setting {
             };
         }
         let word = OsString::from(format!("--{name}={value}"));
-        let command = Command::new("larch").no_binary_name(true).arg(option.clone().global(false));
+        // The option is alone here, and an option must not conflict with one that does not exist.
+        let alone = option.clone().global(false).conflicts_with(Resettable::<Id>::Reset);
+        let command = Command::new("larch").no_binary_name(true).arg(alone);
         let Err(error) = command.try_get_matches_from([&word]) else { return Ok(Some(word)) };
         let text = error.render().to_string();
         let why = text.trim_start_matches("error: ").split("\n\nFor more").next().unwrap_or_default();

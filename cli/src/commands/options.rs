@@ -3,6 +3,7 @@
 
 use crate::args::{self, Common};
 use crate::colours::{self, HEADING};
+use crate::expiring;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::settings::{self, Setting};
@@ -70,6 +71,7 @@ fn of_new_table(long: &str) -> Option<String> {
         "filters" => options.filters.to_string(),
         "filter-prefix" => options.filter_prefix_bytes.to_string(),
         "in-memory" => options.in_memory.to_string(),
+        "expire-after" => expiring::text(&options.expiry),
         _ => return None,
     })
 }

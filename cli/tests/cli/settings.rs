@@ -98,3 +98,24 @@ fn options_of_a_new_table_are_for_new_tables_only() {
     assert!(of("t").contains("pages of 4.0 KiB"), "{}", of("t"));
     assert!(of("u").contains("pages of 8.0 KiB") && of("u").contains("compression none"), "{}", of("u"));
 }
+
+#[test]
+fn of_two_settings_that_say_until_when_rows_are_there_the_nearer_one_counts() {
+    let session = Session::new();
+    session.file("home/larch/config", "expire-by = until\n");
+    let of = |table: &str| session.run(&["tables", "db", table]).ok();
+    // Rows of raw keys and values have no column, so the setting of the file alone is refused.
+    run(&session, &["create-table", "db", "none"], &[]).fails(2, &["--expire-by"]);
+    run(&session, &["create-table", "db", "flag", "--expire-after", "10m"], &[]).ok();
+    assert!(of("flag").ends_with(", rows expire after 10m\n"), "{}", of("flag"));
+    run(&session, &["create-table", "db", "variable"], &[("LARCH_EXPIRE_AFTER", "2h")]).ok();
+    assert!(of("variable").ends_with(", rows expire after 2h\n"), "{}", of("variable"));
+    let both = [("LARCH_EXPIRE_AFTER", "2h"), ("LARCH_EXPIRE_BY", "until")];
+    run(&session, &["create-table", "db", "two"], &both).fails(2, &["--expire-by", "--expire-after"]);
+    run(&session, &["create-table", "db", "never", "--expire-after", "never"], &both).ok();
+    assert!(!of("never").contains("rows expire"), "{}", of("never"));
+    let options = run(&session, &["options"], &[]).ok();
+    let (_, after) = options.split_once("LARCH_EXPIRE_AFTER\n").expect("it is described");
+    let now = after.lines().find_map(|line| line.trim().strip_prefix("now ")).expect("it has a value");
+    assert_eq!(now, "never, the default");
+}

@@ -9,8 +9,11 @@ pub mod take_in;
 
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
+use crate::base::expiry::Expiry;
+use crate::base::table::TableInfo;
 use crate::base::watch::{GoOn, Progress, Watch};
 use crate::core::Core;
+use crate::core::expiring::RowTimes;
 use crate::core::handle::TableHandle;
 use crate::write::define::check_unindexed;
 use crate::write::times;
@@ -33,6 +36,8 @@ const WORK: &str = "the import";
 pub struct Import {
     table: TableHandle,
     sorter: RowSorter,
+    /// The option by which the rows get their times.
+    expiry: Expiry,
 }
 
 impl Import {
@@ -43,7 +48,8 @@ impl Import {
         if times.is_some() {
             times::allow(table.core())?;
         }
-        Ok(Self { table: table.clone(), sorter: RowSorter::new(table, times) })
+        let expiry = times.as_ref().map_or(Expiry::Never, RowTimes::expiry);
+        Ok(Self { table: table.clone(), sorter: RowSorter::new(table, times), expiry })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -80,18 +86,31 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`] if the table was dropped; [`Error::Cancelled`] if `watch` ends the import; an error
-    /// if files cannot be written or installed; [`Error::Full`] if level 0 of the table is full and its compactions
-    /// fail. After an error the table is as it was before, except perhaps after [`Error::OutcomeUnknown`].
+    /// [`Error::TableDropped`] if the table was dropped; [`Error::BadOptions`] if its option
+    /// [`expiry`](crate::TableOptions::expiry) was altered since the import began, because the rows do not have the
+    /// times that it gives; [`Error::Cancelled`] if `watch` ends the import; an error if files cannot be written or
+    /// installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. After an error the table is
+    /// as it was before, except perhaps after [`Error::OutcomeUnknown`].
     pub fn finish<G: GoOn>(self, watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
         let core = self.core().clone();
         let (run, report) = self.sorter.finish(&Watch::new(WORK, watch))?;
-        take_in(&core, &self.table.info(), vec![run], WORK)?;
+        take_in(&core, &self.table.info(), vec![run], WORK, |now| check_expiry(now, &self.expiry))?;
         core.env.written.import.fetch_add(report.bytes, Ordering::Relaxed);
         let table = || self.table.identity.name.clone();
         core.env.report(|| Event::Imported { table: table(), files: report.files, bytes: report.bytes });
         Ok(report)
     }
+}
+
+/// Checks that `table` gives times to its rows as it did when the import began, by the option `expiry`.
+fn check_expiry(table: &TableInfo, expiry: &Expiry) -> Result<()> {
+    if table.options.expiry == *expiry {
+        return Ok(());
+    }
+    Err(Error::BadOptions(format!(
+        "the option expiry of table {} was altered since {WORK} began, from {expiry:?} to {:?}; import the rows again",
+        table.name, table.options.expiry
+    )))
 }
 
 /// Checks that a table can take imported files, before any work on them begins.

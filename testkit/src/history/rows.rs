@@ -29,7 +29,8 @@ fn groups(table: &Table) -> Option<usize> {
     Some(table.options().groups.len()).filter(|&groups| groups > 0)
 }
 
-/// The table in which some rows have times until which they are there. In other tables, none has.
+/// The table for which some writes name times until which their rows are there. For other tables, none does, but one of
+/// them gives times to all its rows.
 const TIMED: &str = "cherries";
 
 /// A time that no history reaches, for some of the rows with values that a history has drawn.

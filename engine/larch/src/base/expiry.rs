@@ -6,6 +6,7 @@ use os::sync::Arc;
 use sst::format::features::Unreadable;
 use sst::format::{field, varint};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// Until when the rows of a table are there if the write does not say it, see
@@ -123,14 +124,16 @@ impl ExpiryTimes {
         Self(Some(Arc::new(make)))
     }
 
-    /// Makes the extractor of the table with this `declaration`.
+    /// Makes the extractor of the table with this `declaration`. A panic of the program's function is an error.
     ///
     /// # Errors
     ///
     /// Returns why no extractor can be made.
     pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn ExpiryTime>, String> {
         match &self.0 {
-            Some(make) => make(declaration).map(Arc::from),
+            Some(make) => catch_unwind(AssertUnwindSafe(|| make(declaration)))
+                .unwrap_or_else(|_| Err("the function of the program panicked".to_owned()))
+                .map(Arc::from),
             None => Err("this program has registered none".to_owned()),
         }
     }
@@ -172,6 +175,13 @@ mod tests {
             let field = field::Field { number: AFTER, bytes };
             assert!(matches!(Expiry::of_field(&field), Err(Unreadable::Corrupt(_))), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_panic_of_the_function_that_makes_an_extractor_is_an_error() {
+        let times = ExpiryTimes::new(|declaration| panic!("it does not take {declaration:?}"));
+        let why = times.make(b"d").err().expect("it panics");
+        assert_eq!(why, "the function of the program panicked");
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub fn time_of(until: Until) -> Duration {
     Duration::from_millis(until.millis())
 }
 
+/// The time that comes `time` after `now`, which is in milliseconds since 1970.
+pub fn after(now: u64, time: Duration) -> Duration {
+    Duration::from_millis(now).saturating_add(time)
+}
+
 /// The clock by which the rows of one open database expire.
 #[derive(Debug)]
 pub struct RowClock {
@@ -48,7 +53,7 @@ impl RowClock {
 
     /// The time that comes `time` after now, since the beginning of 1970.
     pub fn after(&self, time: Duration) -> Duration {
-        Duration::from_millis(self.now()).saturating_add(time)
+        after(self.now(), time)
     }
 
     /// From now on, the clock is not behind `millis` milliseconds since 1970.

@@ -4,11 +4,12 @@
 //! drops a table also changes this.
 //!
 //! This module is thread-safe. A look-up costs one atomic load if no table gives times, of a bit mask with a bit for
-//! each table id modulo 64. Tables that share a bit may cause a futile look-up.
+//! each table id modulo 64. Tables that share a bit may cause a futile look-up. The functions of the program that make
+//! extractors run under the lock of the manifest.
 
 use crate::base::error::{Error, Result};
 use crate::base::expiry::{Expiry, ExpiryTime, ExpiryTimes};
-use crate::base::row_clock::{self, RowClock};
+use crate::base::row_clock;
 use crate::base::table::{TableId, TableInfo};
 use crate::manifest::{Edit, FileSet};
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -21,9 +22,22 @@ use std::time::Duration;
 /// The tables of one open database that give times to their rows.
 #[derive(Debug, Default)]
 pub struct Expiring {
-    /// Bit `id % 64` is set if a table with this id gives times.
-    mask: AtomicU64,
+    mask: Mask,
     tables: RwLock<HashMap<TableId, RowTimes>>,
+}
+
+/// Bit `id % 64` is set if a table with this id gives times. Each write reads it, and it seldom changes. It has two
+/// cache lines of its own, because processors fetch lines in pairs, and writes change what lies beside it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Mask(AtomicU64);
+
+impl Mask {
+    /// Whether a table with the bit of `table` gives times.
+    #[inline]
+    fn has(&self, table: TableId) -> bool {
+        self.0.load(Ordering::Acquire) & bit(table) != 0
+    }
 }
 
 /// How a table gives times to its rows.
@@ -59,6 +73,10 @@ impl Expiring {
     }
 
     fn set(&self, table: TableId, expiry: &Expiry, made: &ExpiryTimes) {
+        // An alter of another option keeps the extractor.
+        if self.of(table).is_some_and(|times| times.is_known() && times.expiry() == *expiry) {
+            return;
+        }
         let times = RowTimes::of(expiry, made);
         if times.is_none() && !self.has(table) {
             return;
@@ -68,19 +86,19 @@ impl Expiring {
             Some(times) => tables.insert(table, times),
             None => tables.remove(&table),
         };
-        self.mask.store(tables.keys().fold(0, |mask, table| mask | bit(*table)), Ordering::Release);
+        self.mask.0.store(tables.keys().fold(0, |mask, table| mask | bit(*table)), Ordering::Release);
     }
 
     /// Whether `table` gives times to its rows.
     #[inline]
     pub fn has(&self, table: TableId) -> bool {
-        self.mask.load(Ordering::Acquire) & bit(table) != 0 && self.tables.read().contains_key(&table)
+        self.mask.has(table) && self.tables.read().contains_key(&table)
     }
 
     /// How `table` gives times to its rows, if it does.
     #[inline]
     pub fn of(&self, table: TableId) -> Option<RowTimes> {
-        if self.mask.load(Ordering::Acquire) & bit(table) == 0 { None } else { self.look_up(table) }
+        if self.mask.has(table) { self.look_up(table) } else { None }
     }
 
     #[cold]
@@ -99,7 +117,24 @@ impl RowTimes {
         }
     }
 
-    /// The time of a new row of `table`; `None` if it does not expire. `part` returns the row's parts.
+    /// The option that says so.
+    pub fn expiry(&self) -> Expiry {
+        match self {
+            Self::After(time) => Expiry::After(*time),
+            Self::By(_, declaration) => Expiry::By(declaration.to_vec()),
+        }
+    }
+
+    /// Whether something computes the times.
+    fn is_known(&self) -> bool {
+        match self {
+            Self::After(_) => true,
+            Self::By(made, _) => made.is_ok(),
+        }
+    }
+
+    /// The time of a new row of `table`; `None` if it does not expire. `now` returns the time now, in milliseconds
+    /// since 1970, and `part` the row's parts.
     ///
     /// # Errors
     ///
@@ -107,13 +142,13 @@ impl RowTimes {
     /// the row.
     pub fn of_row<'r>(
         &self,
-        clock: &RowClock,
+        now: impl FnOnce() -> u64,
         table: &TableInfo,
         key: &'r [u8],
         part: &dyn Fn(usize) -> Option<&'r [u8]>,
     ) -> Result<Option<Until>> {
         let (made, declaration) = match self {
-            Self::After(time) => return Ok(Some(row_clock::until(clock.after(*time)))),
+            Self::After(time) => return Ok(Some(row_clock::until(row_clock::after(now(), *time)))),
             Self::By(made, declaration) => (made, declaration),
         };
         let name = || table.name.as_str().into();
@@ -127,21 +162,22 @@ impl RowTimes {
         Ok(until.map(row_clock::until))
     }
 
-    /// The time of a row of `table` after a merge has made `value` of it. `before` is the time that it had.
+    /// The time of a row of `table` after a merge has made `value` of it at the time `now`, in milliseconds since 1970.
+    /// `before` is the time that it had.
     ///
     /// # Errors
     ///
     /// As [`RowTimes::of_row`].
     pub fn after_merge(
         &self,
-        clock: &RowClock,
+        now: u64,
         table: &TableInfo,
         (key, value, before): (&[u8], &[u8], Option<Until>),
     ) -> Result<Option<Until>> {
         match (self, before) {
             // A lifetime begins when a row comes, and a merge makes no row of one that is there.
             (Self::After(_), Some(before)) => Ok(Some(before)),
-            _ => self.of_row(clock, table, key, &|part| (part == 0).then_some(value)),
+            _ => self.of_row(|| now, table, key, &|part| (part == 0).then_some(value)),
         }
     }
 }

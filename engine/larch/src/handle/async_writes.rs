@@ -46,7 +46,7 @@ pub(super) async fn submit_ops(
             return Ok(version);
         }
     }
-    if ops.range_erases() > 0 {
+    if ops.range_erases() > 0 || options.merges_read_rows(core, &ops, &tables) {
         return submit_in_thread(handle, options, ops, tables).await;
     }
     let write = async |mut tx: Attempt| tx.write_all_async(&ops, &tables).await;
@@ -95,7 +95,8 @@ impl Table {
     /// commit at the same time share one sync.
     ///
     /// The call copies the row, and polling the future writes it. The future can be dropped at any time; the row is
-    /// then either written or not.
+    /// then either written or not. If the table [gives times](crate::TableOptions::expiry) to its rows, the first call
+    /// in a database blocks while it begins a log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -134,7 +135,9 @@ impl Table {
         self.write_async(checked.map(|()| ops(|ops| ops.put_until(self.id().0, key, value, until))))
     }
 
-    /// Like [`Table::insert_parts`], but as a future, see [`Table::insert_async`].
+    /// Like [`Table::insert_parts`], but as a future, see [`Table::insert_async`]. If the table
+    /// [gives times](crate::TableOptions::expiry) to its rows, the first call in a database blocks while it begins a
+    /// log.
     ///
     /// # Errors
     ///
@@ -150,7 +153,8 @@ impl Table {
         self.write_async(until.map(|until| ops(|ops| ops.put_parts_until(self.id().0, key, parts, until))))
     }
 
-    /// Like [`Table::merge`], but as a future, see [`Table::insert_async`].
+    /// Like [`Table::merge`], but as a future, see [`Table::insert_async`]. If the table
+    /// [gives times](crate::TableOptions::expiry) to its rows, the future starts a thread, which reads the row.
     ///
     /// # Errors
     ///

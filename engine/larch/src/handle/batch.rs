@@ -229,8 +229,12 @@ impl Batch {
 
     /// Rows of the batch get only the times that the calls name, and not those that their
     /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are. It has to be called
-    /// before the first write is added.
+    /// before the first write is added; otherwise [`Batch::commit`] fails with [`Error::BadOptions`].
     pub fn own_times(mut self) -> Self {
+        if self.len() > 0 && self.bad.is_none() {
+            let why = "a batch has writes already, which may have got times; call own_times before the first write";
+            self.bad = Some(Error::BadOptions(why.to_owned()));
+        }
         self.own_times = true;
         self
     }
@@ -401,7 +405,8 @@ impl Batch {
 
     /// Like [`Batch::submit`], but as a future that never blocks its thread: other tasks run while commits are
     /// slowed down, and while the write buffer or level 0 of a table is full. It starts a thread if the batch takes
-    /// more than half of the write buffer, or removes a range from a table with indexes.
+    /// more than half of the write buffer, removes a range from a table with indexes, or merges into a table that
+    /// [gives times](crate::TableOptions::expiry) to its rows.
     ///
     /// The future can be dropped at any time. Then nothing is committed, except that a started thread may still
     /// commit the whole batch.
@@ -435,6 +440,9 @@ impl Batch {
     /// half of the write buffer, and one that writes to a table with indexes, or merges into a table that [gives
     /// times](crate::TableOptions::expiry) to its rows, because that commit reads rows. In all these cases,
     /// [`Batch::submit`] and [`Batch::submit_async`] do the work.
+    ///
+    /// The first row with a time in a database begins a log, and that waits: it happens when the row is added to the
+    /// batch, and not in this call.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -41,7 +41,8 @@ impl Table {
 
     /// Sets `key` to `new` only if its current value is `old`. If `old` is `None`, the key must not exist; if `new`
     /// is `None`, the key is removed. If the current value differs from `old`, the inner error has the current
-    /// value.
+    /// value. The new value is written as by [`Table::insert`]: if the table gives its rows a
+    /// [lifetime](crate::TableOptions::expiry), it begins again.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -83,7 +84,9 @@ impl Table {
 
     /// Passes the current value of `key` to `update`, sets the key to the value that `update` returns (`None`
     /// removes the key), and returns the old value. `update` is called again if another commit writes the key
-    /// meanwhile.
+    /// meanwhile. The new value is written as by [`Table::insert`]: if the table gives its rows a
+    /// [lifetime](crate::TableOptions::expiry), it begins again, while a [merge](Table::merge) keeps the time that the
+    /// row has.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -422,11 +422,11 @@ impl Builder {
 
     /// Registers the extractors that compute until when the rows of a table are there, for tables with
     /// [`Expiry::By`](crate::options::Expiry::By). `make` gets the declaration of a table and returns its extractor, or
-    /// an error that says why there is none. It is called when the database is opened, and when a table is created or
-    /// altered.
+    /// an error that says why there is none. It is called when the database is opened, when a table is created, when
+    /// its option is altered, and when files are built for it.
     ///
-    /// If `make` returns an error for a table, everything works but writes to this table of rows without a time of
-    /// their own: these fail with [`Error::NoExpiryTime`].
+    /// If `make` returns an error for a table, or panics, everything works but writes to this table of rows without a
+    /// time of their own: these fail with [`Error::NoExpiryTime`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -356,7 +356,8 @@ impl Table {
 
     /// Makes the rows of `range` again what `snapshot` shows, in one commit, and returns the number of rows that it has
     /// changed. Rows that are as they were are not written, and files without changed rows are not read. Indexes change
-    /// with their rows, and rows that expire have the times that they had. If others commit to a row that has to
+    /// with their rows, and rows whose values differ get the times that they had. Only values are compared: a row with
+    /// the same value as then keeps the time that it has now. If others commit to a row that has to
     /// change, the work is retried, as in [`Database::transact`](crate::Database::transact); a row that is as it was
     /// and that others change meanwhile stays as they leave it.
     ///

@@ -13,7 +13,8 @@ impl Table {
     /// indexes go with it. The row replaces an earlier one, which does not come back.
     ///
     /// The time is that of [`Database::clock`](crate::Database::clock), in milliseconds. [`Table::insert_for`] takes a
-    /// duration instead. A later [`Table::insert`] of the key gives it a value that does not expire.
+    /// duration instead. A later [`Table::insert`] of the key replaces the time, too: its value does not expire, unless
+    /// the table [gives times](crate::TableOptions::expiry) to its rows.
     ///
     /// The first call in a database begins a new log, because older releases cannot read such rows.
     ///

@@ -86,8 +86,16 @@ impl TransactionOptions {
     /// Whether rows have to be read to commit `ops` to `tables`, so that a transaction does it: a table has an index,
     /// or a merge goes to a table that gives times to its rows.
     pub(super) fn reads_rows(&self, core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> bool {
-        let gives_times = !self.own_times && ops.has_merges();
-        tables.iter().any(|table| core.indexes.has(table.id) || gives_times && core.expiring.has(table.id))
+        tables.iter().any(|table| core.indexes.has(table.id)) || self.merges_read_rows(core, ops, tables)
+    }
+
+    /// Whether a merge of `ops` goes to a table that gives times to its rows, so that its row has to be read.
+    pub(super) fn merges_read_rows(&self, core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> bool {
+        if self.own_times || !ops.has_merges() {
+            return false;
+        }
+        let into = |table: TableId| ops.iter().any(|(id, op)| id == table.0 && matches!(op, Op::Merge { .. }));
+        tables.iter().any(|table| core.expiring.has(table.id) && into(table.id))
     }
 }
 
@@ -460,7 +468,7 @@ impl Transaction {
         let core = self.handle.core();
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole()).within(&self.work);
-        let old = reader.get_timed(key)?;
+        let (old, now) = reader.get_timed(key)?;
         let (old, until) = old.map_or((None, None), |(value, until)| (Some(value), until));
         let value = operand::value_after(key, old.as_deref(), operand, &core.env.options.merge_functions)?;
         limits::check_row(&core.env.options, table, key, &value)?;
@@ -468,7 +476,7 @@ impl Transaction {
             // The row stays there as long as it was.
             return Ok((value, until));
         };
-        let until = times.after_merge(&core.env.row_clock, table, (key, &value, until))?;
+        let until = times.after_merge(now, table, (key, &value, until))?;
         if until.is_some() {
             times::allow(core)?;
         }
@@ -577,9 +585,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Like [`Transaction::write_all`], but as a future. `ops` must have no range erases. Without blocking its
-    /// thread, it reads the rows that the writes replace, and the places in unique indexes where new entries go,
-    /// because another row may have the same index key.
+    /// Like [`Transaction::write_all`], but as a future. `ops` must have no range erases, and no merges into tables
+    /// that give times to their rows, because these block the thread. Without blocking its thread, it reads the rows
+    /// that the writes replace, and the places in unique indexes where new entries go, because another row may have the
+    /// same index key.
     pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
         let mut ops = ops.iter().peekable();

@@ -166,6 +166,11 @@ impl Table {
     /// [`Error::BadOptions`](crate::Error::BadOptions) if the name of a function is too long, or if the database is
     /// written for a [release](crate::Builder::compat) that does not know merges. Whether `op` fits the value is only
     /// known when it is applied: then reads of the key fail with [`Error::Merge`](crate::Error::Merge).
+    ///
+    /// In a table that has indexes or gives times to its rows, `op` is applied by this call, which then fails with
+    /// [`Error::Merge`](crate::Error::Merge) itself, and with [`Error::ValueTooLong`](crate::Error::ValueTooLong) if
+    /// the new value is too long. As it reads the row, it also fails as [`Table::get`](crate::Reader::get) does, and
+    /// with [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if it conflicts with other commits 100 times.
     pub fn merge(&self, key: impl AsRef<[u8]>, op: MergeOp<'_>) -> Result<()> {
         let key = key.as_ref();
         self.check_merge(key, &op)?;
@@ -269,13 +274,18 @@ impl Table {
     ///
     /// Fails as [`Table::insert`] does.
     pub fn extend<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, rows: impl IntoIterator<Item = (K, V)>) -> Result<()> {
-        let mut ops = BatchOps::new();
+        let look_up = || self.core().expiring.of(self.id());
+        // Looked up once for each commit, so that an alter holds for the commits after it.
+        let (mut ops, mut given) = (BatchOps::new(), look_up());
         for (key, value) in rows {
             let (key, value) = (key.as_ref(), value.as_ref());
-            let checked = self.check_row(key, value);
-            let checked = checked.and_then(|()| times::of_row(self.core(), self.identity(), key, &[value]));
-            let is_full = ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES;
-            if !ops.is_empty() && (is_full || checked.is_err()) {
+            if !ops.is_empty() && ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES {
+                self.write_batch(std::mem::take(&mut ops))?;
+                given = look_up();
+            }
+            let until = |()| times::of_row_by(self.core(), given.as_ref(), self.identity(), key, &[value]);
+            let checked = self.check_row(key, value).and_then(until);
+            if !ops.is_empty() && checked.is_err() {
                 self.write_batch(std::mem::take(&mut ops))?;
             }
             let until = checked?;

@@ -154,8 +154,8 @@ impl RowSorter {
     /// Takes a row with a value in parts, and gives it its time, if the table gives times.
     fn take_joined(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let time = self.times.as_ref().map(|times| {
-            let clock = &self.core().env.row_clock;
-            times.of_row(clock, &self.table.identity, key, &|part| parts.get(part).map(AsRef::as_ref))
+            let now = || self.core().env.row_clock.now();
+            times.of_row(now, &self.table.identity, key, &|part| parts.get(part).map(AsRef::as_ref))
         });
         let time = time.transpose()?;
         let mut joined = std::mem::take(&mut self.joined);

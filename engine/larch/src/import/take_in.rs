@@ -5,31 +5,32 @@
 //! (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
 
 use super::sort::SortedRun;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::table::{LEVELS, TableInfo};
 use crate::core::Core;
 use crate::manifest::directory::fresh::FreshFiles;
-use crate::manifest::{DbFile, Edit, Level, NewFile};
+use crate::manifest::{DbFile, Edit, FileSet, Level, NewFile};
 use crate::write::change::TableChange;
 use crate::write::define::check_unindexed;
 use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
 /// Installs the files of `runs` in the table, durably and visible all at once. Returns the first version at which
-/// reads see all of them; `None` if the runs have no files. `work` names the work in errors.
+/// reads see all of them; `None` if the runs have no files. `work` names the work in errors. `fits` checks that the
+/// rows fit the table as it is at the install, because it may have been altered since they were written.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped;
-/// [`Error::HasIndexes`](crate::Error::HasIndexes) if it has indexes; otherwise the errors of
-/// [`TableChange::begin_with_levels`] and [`Core::install`].
+/// [`Error::TableDropped`] if the table was dropped; [`Error::HasIndexes`] if it has indexes; otherwise the errors of
+/// `fits`, [`TableChange::begin_with_levels`] and [`Core::install`].
 pub fn take_in(
     core: &Arc<Core>,
     table: &TableInfo,
     runs: Vec<SortedRun>,
     work: &'static str,
+    fits: impl FnOnce(&TableInfo) -> Result<()>,
 ) -> Result<Option<Version>> {
-    let outcome = install(core, table, runs, work);
+    let outcome = install(core, table, runs, work, fits);
     // This thread held the levels lock, so the compaction job may have found nothing to do. It is woken again.
     core.background.wake_compact();
     outcome
@@ -40,6 +41,7 @@ fn install(
     table: &TableInfo,
     mut runs: Vec<SortedRun>,
     work: &'static str,
+    fits: impl FnOnce(&TableInfo) -> Result<()>,
 ) -> Result<Option<Version>> {
     runs.retain(|run| !run.files.is_empty());
     if runs.is_empty() {
@@ -65,7 +67,11 @@ fn install(
         version = Version(version.0 + 1);
     }
     drop(view);
-    let last = change.commit_versions(runs.len() as u64, edits, fresh)?;
+    let still_fits = |files: &FileSet| {
+        let now = files.tables.get(&table.id).ok_or_else(|| Error::TableDropped(table.name.clone()))?;
+        fits(&now.info)
+    };
+    let last = change.commit_versions(runs.len() as u64, edits, fresh, still_fits)?;
     if table.options.in_memory {
         core.warm_kept_tables();
     }

@@ -300,30 +300,31 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::get`].
     pub fn get_until(&self, key: impl AsRef<[u8]>) -> Result<Option<(V, Option<Duration>)>> {
-        Ok(self.get_timed(key.as_ref())?.map(|(value, until)| (value, until.map(row_clock::time_of))))
+        let (found, _) = self.get_timed(key.as_ref())?;
+        Ok(found.map(|(value, until)| (value, until.map(row_clock::time_of))))
     }
 
-    /// As [`Reader::get_until`].
-    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<Option<(V, Option<Until>)>> {
+    /// As [`Reader::get_until`], and that moment, in milliseconds since 1970.
+    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<(Option<(V, Option<Until>)>, u64)> {
         V::check(&self.table)?;
         let clock = &self.table.core().env.row_clock;
-        let is_there = |found: &Option<(V, Option<Until>)>| {
-            found.as_ref().and_then(|(_, until)| *until).is_none_or(|until| !clock.has_passed(until))
+        let is_there = |found: &Option<(V, Option<Until>)>, now: u64| {
+            found.as_ref().and_then(|(_, until)| *until).is_none_or(|until| until.millis() > now)
         };
-        let found = self.get_expired(key)?;
-        if is_there(&found) {
-            return Ok(found);
+        let (found, now) = (self.get_expired(key)?, clock.now());
+        if is_there(&found, now) {
+            return Ok((found, now));
         }
         // The row has expired. If others were merged into its value, they are still there, without a time. From here
         // on all look-ups see one version: otherwise a row that is written between two of them would be given without
         // its time.
         let pin = self.pin();
         let pinned = self.pinned(&pin);
-        let found = pinned.get_expired(key)?;
-        if is_there(&found) {
-            return Ok(found);
+        let (found, now) = (pinned.get_expired(key)?, clock.now());
+        if is_there(&found, now) {
+            return Ok((found, now));
         }
-        Ok(pinned.get(key)?.map(|value| (value, None)))
+        Ok((pinned.get(key)?.map(|value| (value, None)), now))
     }
 
     /// The value of `key`, or `None` if the key has no value.

@@ -10,8 +10,8 @@ use crate::base::table::{TableId, TableInfo};
 use crate::core::Core;
 use crate::core::writer::Writer;
 use crate::levels::levels_lock::OwnedLevels;
-use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::{Edit, FileSet};
 use crate::write::room::{table_to_files, wait_for_level0};
 use os::sync::MutexGuard;
 use sst::Version;
@@ -169,7 +169,7 @@ impl<'c> TableChange<'c> {
     ///
     /// The errors of [`Core::install`].
     pub fn install(self, edits: &[Edit], fresh: FreshFiles) -> Result<()> {
-        self.finish(edits, fresh, None)
+        self.finish(edits, fresh, None, |_| Ok(()))
     }
 
     /// Installs `edits` as a commit with the version [`TableChange::version`]. `fresh` has the files written for
@@ -179,28 +179,46 @@ impl<'c> TableChange<'c> {
     ///
     /// The errors of [`Core::install`].
     pub fn commit(self, edits: Vec<Edit>, fresh: FreshFiles) -> Result<()> {
-        self.commit_versions(1, edits, fresh).map(drop)
+        self.commit_versions(1, edits, fresh, |_| Ok(())).map(drop)
     }
 
     /// Like [`TableChange::commit`], but takes `count` versions, beginning with [`TableChange::version`]. Reads see
-    /// all of them at once. Returns the last of them.
+    /// all of them at once. Returns the last of them. `check` gets the tables as they are before the install, and none
+    /// of their options changes between the two.
     ///
     /// # Errors
     ///
-    /// The errors of [`Core::install`].
-    pub fn commit_versions(mut self, count: u64, mut edits: Vec<Edit>, fresh: FreshFiles) -> Result<Version> {
+    /// The errors of `check` and of [`Core::install`].
+    pub fn commit_versions(
+        mut self,
+        count: u64,
+        mut edits: Vec<Edit>,
+        fresh: FreshFiles,
+        check: impl FnOnce(&FileSet) -> Result<()>,
+    ) -> Result<Version> {
         let version = Version(self.version().0 + count - 1);
         edits.push(Edit::LastVersion(version));
         if self.core.views.newest().memory.iter().all(|memory| memory.is_empty()) {
             edits.push(Edit::FlushedVersion(version));
         }
-        self.finish(&edits, fresh, Some(version))?;
+        self.finish(&edits, fresh, Some(version), check)?;
         Ok(version)
     }
 
-    fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
+    fn finish(
+        mut self,
+        edits: &[Edit],
+        fresh: FreshFiles,
+        version: Option<Version>,
+        check: impl FnOnce(&FileSet) -> Result<()>,
+    ) -> Result<()> {
         let core = self.core;
-        let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
+        let outcome = {
+            // An alter takes this lock, but not that of the writer.
+            let mut manifest = core.writes.manifest.lock();
+            let checked = check(&core.views.newest().files);
+            checked.and_then(|()| core.install_in(&mut manifest, edits, fresh, |_| {}))
+        };
         // After some edits, a transaction has read a table under one id while its rows are written under another,
         // so its reads cannot be compared with the writes. Edits that only add tables or change indexes are
         // harmless, because no transaction has read a new table.

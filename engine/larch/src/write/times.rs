@@ -18,9 +18,25 @@ use sst::Until;
 /// The errors of [`RowTimes::of_row`] and of [`allow`], in a table that gives times.
 #[inline]
 pub fn of_row(core: &Core, table: &TableInfo, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<Option<Until>> {
-    match core.expiring.of(table.id) {
+    of_row_by(core, core.expiring.of(table.id).as_ref(), table, key, parts)
+}
+
+/// As [`of_row`], if `times` says how the table gives times to its rows.
+///
+/// # Errors
+///
+/// As [`of_row`].
+#[inline]
+pub fn of_row_by(
+    core: &Core,
+    times: Option<&RowTimes>,
+    table: &TableInfo,
+    key: &[u8],
+    parts: &[impl AsRef<[u8]>],
+) -> Result<Option<Until>> {
+    match times {
         None => Ok(None),
-        Some(times) => given(core, &times, table, key, parts),
+        Some(times) => given(core, times, table, key, parts),
     }
 }
 
@@ -32,7 +48,7 @@ fn given(
     key: &[u8],
     parts: &[impl AsRef<[u8]>],
 ) -> Result<Option<Until>> {
-    let until = times.of_row(&core.env.row_clock, table, key, &|part| parts.get(part).map(AsRef::as_ref))?;
+    let until = times.of_row(|| core.env.row_clock.now(), table, key, &|part| parts.get(part).map(AsRef::as_ref))?;
     until.map(|until| allow(core).map(|()| until)).transpose()
 }
 

@@ -4,13 +4,14 @@
 use crate::base::event::{Event, StallReason};
 use crate::base::extractors::IndexKeys;
 use crate::index::IndexOptions;
-use crate::options::LevelOptions;
-use crate::{Database, Durability, Error, Table};
+use crate::options::{Expiry, LevelOptions};
+use crate::{Database, Durability, Error, MergeOp, Table, TableOptions};
 use os::Machine;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A test polls whether a task on another thread has made progress. After this many polls in vain, it takes the
@@ -301,6 +302,29 @@ fn futures_of_writes_keep_indexes_in_all_their_forms() {
         let report = index.check(|_| {}).expect("the disk works");
         assert!(report.problems.is_empty(), "{report:?}");
     }
+}
+
+#[test]
+fn a_merge_into_a_table_that_gives_times_is_applied_by_a_thread_of_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (here, was_elsewhere) = (std::thread::current().id(), Arc::new(AtomicBool::new(false)));
+    let noted = was_elsewhere.clone();
+    let last = move |_: &[u8], _: Option<&[u8]>, operand: &[u8]| {
+        noted.store(std::thread::current().id() != here, Ordering::SeqCst);
+        Ok::<_, String>(operand.to_vec())
+    };
+    let db = Database::builder(&directory).merge_function("last", last).open().expect("the disk works");
+    let expiry = Expiry::After(Duration::from_secs(1000));
+    let table = db.table_with("t", TableOptions { expiry, ..TableOptions::default() }).expect("the disk works");
+    let merge = MergeOp::Call { function: "last", operand: b"v" };
+    smol::block_on(table.merge_async("k", merge)).expect("it is taken");
+    assert!(was_elsewhere.swap(false, Ordering::SeqCst), "this thread must not wait for the row");
+    let mut batch = db.batch();
+    batch.insert(&table, "other", "v");
+    batch.merge(&table, "k", merge);
+    smol::block_on(batch.commit_async()).expect("it is taken");
+    assert!(was_elsewhere.load(Ordering::SeqCst), "this thread must not wait for the row");
+    assert!(table.until("k").expect("the disk works").is_some());
 }
 
 #[test]

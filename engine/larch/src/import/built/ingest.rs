@@ -125,7 +125,8 @@ pub fn ingest(
         note_other_options(core, &table.identity)?;
     }
     watch.check()?;
-    report.version = take_in(core, &table.info(), runs, WORK)?;
+    let fits = |now: &TableInfo| shards.iter().try_for_each(|shard| check_times(now, shard));
+    report.version = take_in(core, &table.info(), runs, WORK, fits)?;
     core.env.written.import.fetch_add(report.copied_bytes, Ordering::Relaxed);
     let name = || table.identity.name.clone();
     core.env.report(|| Event::Imported { table: name(), files: report.files, bytes: report.bytes });
@@ -145,15 +146,7 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
         return Err(Error::OtherGroups { directory, built, table, groups });
     }
     shard.options().check_codec()?;
-    let (theirs, ours) = (&shard.options().expiry, &table.options.expiry);
-    if *ours != Expiry::Never && theirs != ours {
-        return Err(Error::BadOptions(format!(
-            "table {} gives times to its rows (expiry {ours:?}), and the files in {} were built without them (expiry \
-             {theirs:?}); build the files with the same option expiry, import the rows, or alter the table",
-            table.name,
-            shard.directory.display()
-        )));
-    }
+    check_times(table, shard)?;
     let known = release.features(Format::Sst);
     for file in &shard.list.files {
         let unknown = file.meta.features() & features::REQUIRED & !known;
@@ -167,6 +160,20 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
         }
     }
     Ok(())
+}
+
+/// Checks that the rows in the files have the times that the table gives to its rows.
+fn check_times(table: &TableInfo, shard: &BuiltFiles) -> Result<()> {
+    let (theirs, ours) = (&shard.options().expiry, &table.options.expiry);
+    if *ours == Expiry::Never || theirs == ours {
+        return Ok(());
+    }
+    Err(Error::BadOptions(format!(
+        "table {} gives times to its rows (expiry {ours:?}), and the files in {} were built without them (expiry \
+         {theirs:?}); build the files with the same option expiry, import the rows, or alter the table",
+        table.name,
+        shard.directory.display()
+    )))
 }
 
 /// Brings files into the directory of the database.

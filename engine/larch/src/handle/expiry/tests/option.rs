@@ -270,20 +270,22 @@ fn the_option_holds_from_an_alter_on_and_goes_with_the_table() {
     assert_eq!(its(), by_head());
 }
 
+/// Builds files with the rows "b", "a" and "c" for a table with this option, in the directory `name`.
+fn build(world: &mut World, name: &str, expiry: Expiry) {
+    world.opened += 1;
+    let machine = Machine { clock: world.clock.clone(), ..Machine::simulated_on(world.disk.clone(), world.opened) };
+    let builder = Database::builder(name).machine(machine).expiry_times(times);
+    let mut files = builder.build_files(with(expiry)).expect("the disk works");
+    for key in ["b", "a", "c"] {
+        files.add(key.as_bytes(), b"5000000:").expect("it is taken");
+    }
+    files.finish(|_| {}).expect("the disk works");
+}
+
 #[test]
 fn built_files_have_the_times_of_their_build_and_others_are_refused() {
     let mut world = World::new();
     let (db, plain) = world.open();
-    let build = |world: &mut World, name: &str, expiry: Expiry| {
-        world.opened += 1;
-        let machine = Machine { clock: world.clock.clone(), ..Machine::simulated_on(world.disk.clone(), world.opened) };
-        let builder = Database::builder(name).machine(machine).expiry_times(times);
-        let mut files = builder.build_files(with(expiry)).expect("the disk works");
-        for key in ["b", "a", "c"] {
-            files.add(key.as_bytes(), b"5000000:").expect("it is taken");
-        }
-        files.finish(|_| {}).expect("the disk works");
-    };
     build(&mut world, "lived", Expiry::After(LIFETIME));
     let until = db.clock() + LIFETIME;
     build(&mut world, "plain", Expiry::Never);
@@ -310,6 +312,146 @@ fn built_files_have_the_times_of_their_build_and_others_are_refused() {
     assert_eq!((plain.iter().rev().count(), plain.count_exact(..).expect("the disk works")), (0, 0));
     db.compact().expect("the disk works");
     db.check(|_| {}).expect("nothing is damaged");
+}
+
+#[test]
+fn an_import_is_refused_if_the_option_is_altered_before_its_end() {
+    let mut world = World::new();
+    let (_db, table) = world.open();
+    let set = |expiry: &Expiry| table.alter(|options| options.expiry = expiry.clone()).expect("the disk works");
+    let options = [Expiry::Never, Expiry::After(LIFETIME), Expiry::After(2 * LIFETIME), by_head()];
+    for (first, second) in options.iter().flat_map(|first| options.iter().map(move |second| (first, second))) {
+        set(first);
+        let mut import = table.import().expect("the disk works");
+        import.add(b"k", b"7000000:").expect("it is taken");
+        set(second);
+        let outcome = import.finish(|_| {});
+        if first == second {
+            outcome.expect("the option is as it was");
+            table.clear().expect("the disk works");
+        } else {
+            let refused = outcome.expect_err("the rows have other times");
+            let text = refused.to_string();
+            assert!(matches!(refused, Error::BadOptions(_)) && text.contains("import the rows again"), "{text}");
+        }
+        assert!(table.is_empty().expect("the disk works"), "{first:?} {second:?}");
+    }
+    set(&by_head());
+    let mut import = table.import().expect("the disk works");
+    import.add(b"k", b"7000000:").expect("it is taken");
+    set(&Expiry::Never);
+    set(&by_head());
+    import.finish(|_| {}).expect("the option is again what it was");
+    assert_eq!(table.until("k").expect("the disk works"), Some(Duration::from_millis(7_000_000)));
+}
+
+#[test]
+fn an_ingest_is_refused_if_the_option_is_altered_before_its_end() {
+    let mut world = World::new();
+    let (_db, table) = world.open();
+    let long = Expiry::After(1000 * LIFETIME);
+    build(&mut world, "lived", long.clone());
+    for (expiry, fits) in [(by_head(), false), (long, true)] {
+        table.alter(|options| options.expiry = Expiry::Never).expect("the disk works");
+        // The callback is called while the files are brought, after the first look at the option.
+        let outcome = table.ingest_with(&["lived"], IngestOptions::default(), |progress| {
+            if progress.done > 0 {
+                table.alter(|options| options.expiry = expiry.clone()).expect("the disk works");
+            }
+        });
+        assert_eq!(table.options().expiry, expiry, "the callback was called");
+        match outcome {
+            Ok(report) => assert!(fits && report.rows == 3, "{report:?}"),
+            Err(refused) => {
+                assert!(!fits && matches!(refused, Error::BadOptions(_)), "{refused}");
+                assert!(table.is_empty().expect("the disk works"));
+            }
+        }
+    }
+    assert_eq!(table.iter().count(), 3);
+}
+
+#[test]
+fn each_commit_of_an_extend_has_the_times_of_an_option_that_was_altered_before_it() {
+    let mut world = World::new();
+    let (_db, table) = world.open();
+    let value = vec![7; 600 << 10];
+    let rows = (0..4_u8).map(|number| {
+        if number == 2 {
+            table.alter(|options| options.expiry = Expiry::After(LIFETIME)).expect("the disk works");
+        }
+        ([number], &value)
+    });
+    table.extend(rows).expect("the disk works");
+    let has_time = [0, 1, 2, 3].map(|number| table.until([number]).expect("the disk works").is_some());
+    assert_eq!(has_time, [false, false, true, true]);
+}
+
+#[test]
+fn an_extractor_is_made_once_for_a_declaration_and_a_panic_stops_no_writes() {
+    let mut world = World::new();
+    let made = Arc::new(AtomicI64::new(0));
+    let counted = made.clone();
+    let make = move |declaration: &[u8]| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        assert!(declaration != b"panic", "the test wants it");
+        times(declaration)
+    };
+    let db = world.builder().expiry_times(make).open().expect("the disk works");
+    let table = db.table_with("t", with(by_head())).expect("the disk works");
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+    table.alter(|options| options.filter_prefix_bytes = 3).expect("the disk works");
+    assert_eq!(made.load(Ordering::Relaxed), 1, "the declaration is the same");
+    table.alter(|options| options.expiry = Expiry::By(b"panic".to_vec())).expect("the disk works");
+    let error = table.insert("k", "1:").expect_err("nothing computes it");
+    assert!(matches!(&error, Error::NoExpiryTime { why, .. } if why.ends_with("panicked")), "{error}");
+    table.alter(|options| options.expiry = by_head()).expect("writes go on");
+    table.insert("k", "7000000:").expect("writes go on");
+    assert_eq!(table.until("k").expect("the disk works"), Some(Duration::from_millis(7_000_000)));
+}
+
+#[test]
+fn a_batch_with_writes_cannot_get_times_of_its_own() {
+    let mut world = World::new();
+    let (db, table) = world.open();
+    let mut batch = db.batch();
+    batch.insert(&table, "k", "1:");
+    let refused = batch.own_times().commit().expect_err("it is too late");
+    assert!(refused.to_string().contains("before the first write"), "{refused}");
+    assert!(table.is_empty().expect("the disk works"));
+}
+
+#[test]
+fn a_lifetime_begins_again_when_a_value_is_replaced() {
+    let mut world = World::new();
+    let (db, _) = world.open();
+    let table = db.table_with("given", with(Expiry::After(LIFETIME))).expect("the disk works");
+    table.insert("k", "a").expect("it is taken");
+    world.jump(100);
+    table.fetch_update("k", |_| Some(b"b".to_vec())).expect("it is taken");
+    assert_eq!(table.until("k").expect("the disk works"), Some(db.clock() + LIFETIME));
+    world.jump(100);
+    table.compare_and_swap("k", Some("b"), Some("c")).expect("the disk works").expect("it is b");
+    assert_eq!(table.until("k").expect("the disk works"), Some(db.clock() + LIFETIME));
+    let until = db.clock() + LIFETIME;
+    world.jump(100);
+    table.merge("k", MergeOp::Append(b"d")).expect("it is taken");
+    assert_eq!(table.until("k").expect("the disk works"), Some(until), "a merge is no new row");
+}
+
+#[test]
+fn a_revert_leaves_the_time_of_a_row_with_the_same_value() {
+    let mut world = World::new();
+    let (db, table) = world.open();
+    let [before, after] = [1000, 2000].map(|millis| in_millis(&db, millis));
+    table.insert_until("same", "a", before).expect("it is taken");
+    table.insert_until("other", "a", before).expect("it is taken");
+    let then = db.snapshot();
+    table.insert_until("same", "a", after).expect("it is taken");
+    table.insert_until("other", "b", after).expect("it is taken");
+    assert_eq!(table.revert(&then, ..).expect("the disk works"), 1);
+    assert_eq!(table.until("same").expect("the disk works"), Some(after));
+    assert_eq!(table.until("other").expect("the disk works"), Some(before));
 }
 
 #[test]
