@@ -1356,6 +1356,9 @@ pub struct Changes {
     /// How changes are printed
     #[arg(long, default_value = "tsv")]
     pub format: ChangeFormat,
+    /// With each row, print what it was before the commit, as far back as the past is retained; only as JSON lines
+    #[arg(long)]
+    pub before: bool,
 }
 
 #[derive(Debug, Args)]

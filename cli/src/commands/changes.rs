@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use larch::MergeOp;
-use larch::past::{Change, ChangeKind, Changes};
+use larch::past::{Change, ChangeKind, Changes, PastValue};
 use larch::{Database, Version};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,6 +19,9 @@ pub const PAUSE: Duration = Duration::from_millis(100);
 /// Runs the command.
 pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
     let interrupt = Interrupt::caught();
+    if args.before && !matches!(args.format, ChangeFormat::Jsonl) {
+        return Err(CommandFailure::Usage("--before needs --format jsonl".to_owned()));
+    }
     let (database, subscription, mut changes) = match &args.subscription {
         None => {
             let database = database::open(&args.dir, common)?;
@@ -41,7 +44,8 @@ pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
         let table = database::table(&database, &args.dir, name)?;
         changes = changes.of(&table)?;
     }
-    let mut printed = Printed { database: &database, format: args.format, layouts: HashMap::new() };
+    let (format, before) = (args.format, args.before);
+    let mut printed = Printed { database: &database, format, before, layouts: HashMap::new() };
     let (mut output, mut commits) = (Output::new(), 0);
     while interrupt.goes_on().is_continue() && args.most.is_none_or(|most| commits < most) {
         match changes.next_change()? {
@@ -84,6 +88,8 @@ fn begin(database: &Database, args: &args::Changes) -> Result<Version> {
 struct Printed<'d> {
     database: &'d Database,
     format: ChangeFormat,
+    /// Whether rows come with what they were before.
+    before: bool,
     /// How keys and rows are printed, by the numbers of the tables.
     layouts: HashMap<u32, Layout>,
 }
@@ -103,7 +109,11 @@ impl Printed<'_> {
         let layout = &self.layouts[&number];
         match self.format {
             ChangeFormat::Tsv => output.write(|line| tsv(change, layout, line)),
-            ChangeFormat::Jsonl => output.write(|line| jsonl(change, layout, line)),
+            ChangeFormat::Jsonl => {
+                let is_of_range = matches!(change.kind(), ChangeKind::EraseRange { .. });
+                let before = (self.before && !is_of_range).then(|| self.database.before(change)).transpose()?;
+                output.write(|line| jsonl(change, before.as_ref().map(Option::as_ref), layout, line))
+            }
         }
     }
 }
@@ -160,7 +170,8 @@ fn tsv(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
     }
 }
 
-fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
+/// Writes `change` as a line of JSON, with what its row was before, if that is given.
+fn jsonl(change: &Change, before: Option<Option<&PastValue>>, layout: &Layout, line: &mut Vec<u8>) {
     let mut printer = Printer::new(layout);
     let text = |bytes: &[u8]| serde_json::to_string(&String::from_utf8_lossy(bytes)).expect("a text is JSON");
     line.extend_from_slice(format!("{{\"version\":{},\"table\":", change.version().0).as_bytes());
@@ -206,6 +217,15 @@ fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
             }
         }
         other => kind(&format!("{other:?}").escape_default().to_string(), line),
+    }
+    match before.map(|before| before.and_then(|before| before.parts.as_ref())) {
+        Some(Some(parts)) => {
+            line.extend_from_slice(b",\"before\":");
+            printer.json(change.key(), parts, line);
+            end_value(line);
+        }
+        Some(None) => line.extend_from_slice(b",\"before\":null"),
+        None => {}
     }
     if change.is_last() {
         line.extend_from_slice(b",\"last\":true");

@@ -432,6 +432,7 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("changes --table", "larch changes db --table raw", ""),
     ("changes --most", "larch changes db --most 0", ""),
     ("changes --format", "larch changes db --format jsonl", ""),
+    ("changes --before", "larch changes db --format jsonl --before", "larch changes db --format jsonl"),
     (
         "diff --with",
         "larch checkpoint db copy > said && larch put copy raw k9 v && larch diff db raw --with copy",

@@ -67,6 +67,50 @@ impl Database {
         Ok(Changes::new(self.handle().clone(), after))
     }
 
+    /// The value that the key of `change` had before the commit of the change; `None` if it had none. History has it as far
+    /// back as the database, or the table by a [rule of its own](Table::retain), keeps its past.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::past::Retention;
+    ///
+    /// db.retain(Retention::Everything)?;
+    /// fruit.insert("apple", "green")?;
+    /// let mut changes = db.changes(db.version())?;
+    /// fruit.insert("apple", "red")?;
+    /// let change = changes.next_change()?.expect("there is one");
+    /// let before = db.before(&change)?.expect("it was green");
+    /// assert_eq!(before.value(), Some(&b"green"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotKept`] and [`Error::NotKeptOf`] if history does not have it; [`Error::TableDropped`];
+    /// [`Error::BadOptions`] for a change that erases a range, whose rows [`Database::at`] shows; [`Error::Page`] if a page
+    /// cannot be read.
+    pub fn before(&self, change: &Change) -> Result<Option<PastValue>> {
+        let version = Version(change.version().0.saturating_sub(1));
+        if let ChangeKind::EraseRange { .. } = change.kind() {
+            return Err(Error::BadOptions(format!(
+                "a range was erased, which may have had many rows: read it as of version {}",
+                version.0
+            )));
+        }
+        let table = self.existing_table(change.table())?.filter(|table| table.number() == change.table_number());
+        let table = table.ok_or_else(|| Error::TableDropped(change.table().to_owned()))?;
+        // The history is complete only as far as the table keeps its past.
+        let then = self.at(version)?;
+        then.pin_of(&table)?;
+        let mut history = table.history(change.key())?.into_iter();
+        let before = history.find(|past| past.version <= version);
+        Ok(before.filter(|past| past.parts.is_some() || past.failed.is_some()))
+    }
+
     /// Waits until reads see the commit `version`, at most for `time`. Returns whether they see it. In a
     /// [follower](crate::Builder::follow) this is the way to read what another process has committed: it passes on the
     /// version that its commit returned.
