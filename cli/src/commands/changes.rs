@@ -111,7 +111,11 @@ impl Printed<'_> {
             ChangeFormat::Tsv => output.write(|line| tsv(change, layout, line)),
             ChangeFormat::Jsonl => {
                 let is_of_range = matches!(change.kind(), ChangeKind::EraseRange { .. });
-                let before = (self.before && !is_of_range).then(|| self.database.before(change)).transpose()?;
+                let before = match (self.before && !is_of_range).then(|| self.database.before(change)) {
+                    // A table takes its past with it.
+                    Some(Err(larch::Error::TableDropped(_))) | None => None,
+                    Some(before) => Some(before?),
+                };
                 output.write(|line| jsonl(change, before.as_ref().map(Option::as_ref), layout, line))
             }
         }
