@@ -65,7 +65,7 @@ const RETAIN_EXAMPLES: &str = "\
 Examples:
   larch retain db --time 7d
   larch retain db
-  larch retain db --table prices --everything
+  larch retain db --table orders --everything
   larch history db people 7";
 
 const CHANGES_EXAMPLES: &str = "\

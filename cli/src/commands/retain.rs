@@ -14,6 +14,9 @@ use std::time::Duration;
 /// How much is retained.
 #[derive(Serialize)]
 struct Retained {
+    /// The table that was asked for; `None` for the database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<String>,
     /// As the option that asks for it.
     rule: String,
     /// The oldest version that can be read.
@@ -22,6 +25,7 @@ struct Retained {
     since: Option<String>,
     newest: u64,
     /// The tables that have a rule of their own, with the rule. Empty if one table was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     tables: Vec<(String, String)>,
     /// The older versions of rows that lie in files, for versions with names, snapshots and what is retained.
     older_rows: u64,
@@ -69,12 +73,11 @@ impl Retained {
     /// What is kept of `table`, or of the database without one.
     fn of(database: &Database, table: Option<&Table>) -> Result<Self> {
         let of_database = database.retention();
-        let rule = rule(table.and_then(Table::retention).unwrap_or(of_database));
-        let rule = match (&*rule, database.retained_from()) {
-            ("nothing", Some(_)) if table.is_none() => "for subscriptions".to_owned(),
-            _ => rule,
-        };
         let from = table.map_or_else(|| database.retained_from(), Table::retained_from);
+        let rule = match table.and_then(Table::retention).unwrap_or(of_database) {
+            Retention::None if from.is_some() => "for subscriptions".to_owned(),
+            retention => rule(retention),
+        };
         let since = from.and_then(|from| database.time_of(from)).map(time);
         let (mut older_rows, mut older_bytes, mut tables) = (0, 0, Vec::new());
         for name in database.tables() {
@@ -88,11 +91,12 @@ impl Retained {
             tables.extend(other.retention().filter(|_| table.is_none()).map(|own| (name, self::rule(own))));
         }
         let (from, newest) = (from.map(|from| from.0), database.version().0);
-        Ok(Self { rule, from, since, newest, tables, older_rows, older_bytes })
+        let table = table.map(|table| table.name().to_owned());
+        Ok(Self { table, rule, from, since, newest, tables, older_rows, older_bytes })
     }
 
     fn text(&self) -> String {
-        let Self { rule, from, since, newest, tables, older_rows, older_bytes } = self;
+        let Self { table, rule, from, since, newest, tables, older_rows, older_bytes } = self;
         let newest = size::count(*newest);
         let what = match (from, since) {
             (None, _) => format!("{rule}: only version {newest} and versions with names can be read"),
@@ -102,7 +106,8 @@ impl Retained {
             }
         };
         let own: String = tables.iter().map(|(name, rule)| format!("\ntable {name}: {rule}")).collect();
-        format!("{what}{own}\n{} in {}", size::of(*older_rows, "older row"), size::bytes(*older_bytes))
+        let table = table.as_ref().map_or(String::new(), |name| format!("table {name}: "));
+        format!("{table}{what}{own}\n{} in {}", size::of(*older_rows, "older row"), size::bytes(*older_bytes))
     }
 }
 

@@ -411,7 +411,7 @@ const TRIED: &[(&str, &str, &str)] = &[
     (
         "retain --as-others",
         "larch retain db --table bare --as-others | sed 's/since.*//'",
-        "larch retain db --table bare --everything | sed 's/since.*//'",
+        "larch retain db --table bare --nothing | sed 's/since.*//'",
     ),
     ("retain --json", "larch retain db --json | sed 's/\"since.*//'", ""),
     ("subscribe --age", "larch subscribe db new --age 7d | sed 's/since.*//'", ""),

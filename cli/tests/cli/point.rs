@@ -95,6 +95,7 @@ fn a_table_gives_times_to_rows_and_get_says_which() {
     session.run(&["put", "db", "j", "b", "{\"until\":\"soon\"}"]).fails(3, &["a string is not of type i64"]);
 
     // A replica has the times of the first database, and its option.
+    session.run(&["retain", "db", "--everything"]).ok();
     session.run(&["replicate", "db", "copy"]).ok();
     session.run(&["put", "db", "c", "5", "v\t", "--until", "2111-01-01"]).ok();
     session.run(&["replicate", "db", "copy"]).ok();
