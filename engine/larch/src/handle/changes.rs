@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
 use crate::base::parts::Slices;
 use crate::base::row_clock;
-use crate::changes::Changes;
+use crate::changes::{Change, ChangeKind, Changes};
 use crate::read::versions::{self, Take, Wanted};
 use pages::Admit;
 use sst::{KeyRange, Until, Version};
