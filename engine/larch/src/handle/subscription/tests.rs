@@ -423,6 +423,31 @@ fn what_was_acknowledged_is_durable_after_a_close_a_flush_and_some_time() {
 }
 
 #[test]
+fn a_subscription_after_a_reopen_takes_the_place_of_no_other() {
+    let (disk, db, table) = with_table();
+    for name in ["a", "b", "c", "d"] {
+        db.subscribe(name, Limits::NONE).expect("the disk works");
+    }
+    // The greatest number was given, too, although it is in use no more.
+    db.unsubscribe("d").expect("the disk works").expect("it was there");
+    drop((table, db));
+    let (db, _table) = open(&disk, 2);
+    for name in ["d", "e"] {
+        db.subscribe(name, Limits::NONE).expect("the disk works");
+    }
+    let mut names: Vec<String> = db.subscriptions().into_iter().map(|one| one.name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    // A manifest in which one number has two names is damaged.
+    let core = db.core();
+    let files = core.views.newest().files.clone();
+    let subscriber = Subscriber { name: "f".to_owned(), ..files.subscriber_named("a").expect("it is there").clone() };
+    let edits = [Edit::Subscribe(subscriber)];
+    core.install(&edits, FreshFiles::new(&core.env.opener.leftovers), |_| {}).expect_err("it is the number of a");
+    assert_eq!(db.subscriptions().len(), 5);
+}
+
+#[test]
 fn subscriptions_that_cannot_be_are_refused() {
     let (disk, db, table) = with_table();
     for name in ["", &"x".repeat(256), "a\nb"] {
