@@ -308,7 +308,7 @@ impl FileSet {
     }
 
     /// What the rules keep of the past of the table `id`. An index follows its table.
-    fn rule_past(&self, id: TableId) -> Option<Past> {
+    pub fn rule_past(&self, id: TableId) -> Option<Past> {
         if self.table_pasts.is_empty() {
             return self.retained.map(Past::from);
         }
