@@ -98,10 +98,10 @@ fn no_such<'s>(all: impl Iterator<Item = &'s Subscriber>, name: &str) -> Error {
 
 /// Subscriptions.
 impl Database {
-    /// Subscribes to the changes: the subscription `name`, which begins with the newest version of now. If there is one
-    /// of this name, it stays where it is, and gets these limits. When the call returns, the subscription and the commits
-    /// up to its position are durable. One that [has let go](Subscription::has_let_go) holds nothing with wider limits
-    /// either: [end](Database::unsubscribe) it first.
+    /// Subscribes to the changes: the subscription `name`, which begins with the newest version of now. If there is
+    /// one of this name, it stays where it is, and gets these limits. When the call returns, the subscription and the
+    /// commits up to its position are durable. One that [has let go](Subscription::has_let_go) holds nothing with
+    /// wider limits either: [end](Database::unsubscribe) it first.
     ///
     /// From its position on, the database keeps its past as [`Database::retain`] does, until the reader
     /// [acknowledges](Subscription::acknowledge) the commits, or the subscription is beyond its limits. So a feed of it

@@ -169,8 +169,8 @@ pub fn make_durable(core: &Core) -> Result<()> {
     settle(core, &mut manifest, newest)
 }
 
-/// Puts into the manifest what was acknowledged, as far as it is `durable`, and has subscriptions let go that are beyond
-/// a limit.
+/// Puts into the manifest what was acknowledged, as far as it is `durable`, and has subscriptions let go that are
+/// beyond a limit.
 fn settle(core: &Core, manifest: &mut Option<ManifestLog>, durable: Version) -> Result<()> {
     let edits = edits(core, durable);
     if !edits.is_empty() {
