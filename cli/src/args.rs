@@ -1342,6 +1342,10 @@ pub struct Changes {
     pub from: Option<String>,
     /// Print what came after the position of this subscription, and then move it on; no other process may write
     /// meanwhile
+    ///
+    /// The position moves once all is written: in a file, it is synced before; a pipe counts as read as soon as it has
+    /// taken the text. So `| head` loses what it does not print, up to the size of a pipe; --most ends after whole
+    /// commits. If the reader of a pipe ends earlier, the position stays.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "follow"])]
     pub subscription: Option<String>,
     /// Print only changes of this table; may be given more than once

@@ -55,6 +55,7 @@ mod rows;
 mod schema;
 mod settings;
 mod size;
+mod stdout_file;
 mod storage;
 mod stored;
 

@@ -7,6 +7,7 @@ use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
+use crate::stdout_file;
 use larch::MergeOp;
 use larch::past::{Change, ChangeKind, Changes, PastValue};
 use larch::{Database, Version};
@@ -59,7 +60,9 @@ pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
     }
     output.flush()?;
     if let Some(subscription) = subscription {
-        // Whoever reads the output has it now.
+        // Whoever reads the output has it now. A file must have it after a power failure, too, or no commit would come
+        // again that it lacks.
+        stdout_file::sync()?;
         subscription.acknowledge(changes.position())?;
         subscription.sync()?;
     }

@@ -130,8 +130,15 @@ fn a_subscription_prints_each_commit_once_and_keeps_those_that_were_not_printed(
     assert_eq!(changes(&["--most", "2"]), "2\tt\tput\ta\t2\n3\tt\tput\ta\t3\n");
     assert_eq!(changes(&["--table", "t"]), "4\tt\tput\ta\t4\n");
     assert_eq!(changes(&[]), "");
+    // A file is synced before the position moves.
+    session.run(&["put", "db", "t", "a", "5"]).ok();
+    let mut to_file = session.command(&["changes", "db", "--subscription", "mail"]);
+    to_file.stdout(std::fs::File::create(session.path("changes")).expect("the disk has room"));
+    assert!(to_file.status().expect("larch was built").success());
+    let text = std::fs::read_to_string(session.path("changes")).expect("it was written");
+    assert_eq!(text, "5\tt\tput\ta\t5\n");
     let json = session.run(&["subscriptions", "db", "--json"]).ok();
-    assert!(json.starts_with(r#"{"name":"mail","position":4,"behind":0,"since":""#), "{json}");
+    assert!(json.starts_with(r#"{"name":"mail","position":5,"behind":0,"since":""#), "{json}");
     let line = ["changes", "db", "--subscription", "post"];
     session.run(&line).fails(1, &["no subscription has the name \"post\"; choose from mail"]);
     session.run(&["changes", "db", "--subscription", "mail", "--read-only"]).fails(2, &["leave --read-only out"]);

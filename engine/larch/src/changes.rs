@@ -34,6 +34,7 @@ use crate::read::Reader;
 use feed::{Feed, Reads};
 use flow::Flow;
 use futures_core::Stream;
+use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use sst::Version;
 use std::collections::VecDeque;
@@ -63,13 +64,18 @@ pub struct Changes {
     given: Version,
     /// What was found and not given yet.
     ready: VecDeque<Change>,
+    /// Whether the last call has found nothing to give. Then all was given that the feed has found.
+    is_drained: bool,
+    /// The greatest position that a call has seen, so that none sees an earlier one.
+    passed: AtomicU64,
 }
 
 impl Changes {
     /// A feed of the commits after `after`.
     pub(crate) fn new(handle: Arc<DatabaseHandle>, after: Version) -> Self {
         let feed = Arc::new(Mutex::new(Feed::new(after)));
-        Self { handle, feed, flow: None, found: after, given: after, ready: VecDeque::new() }
+        let (ready, passed) = (VecDeque::new(), AtomicU64::new(after.0));
+        Self { handle, feed, flow: None, found: after, given: after, ready, is_drained: false, passed }
     }
 
     /// Gives only changes of this table, and of those named by other calls.
@@ -89,9 +95,31 @@ impl Changes {
         self
     }
 
-    /// All commits up to this version were given as a whole. A feed that begins here gives those after it.
+    /// All commits up to this version were given as a whole, as far as the feed gives them. A feed that begins here
+    /// gives those after it.
+    ///
+    /// While there is nothing to give, the position moves on past commits of other tables and keys: with each
+    /// [`Changes::next_change`] that gives `None`, and while a task waits. So a reader of few tables should acknowledge
+    /// its position at times, and not only after a change.
     pub fn position(&self) -> Version {
-        self.given
+        let mut position = self.given.0;
+        if self.is_drained {
+            let found = self.feed.try_lock().filter(|feed| feed.ready.is_empty() && !feed.is_looking);
+            let found = found.map(|feed| feed.found.0);
+            self.let_job_look();
+            position = position.max(found.unwrap_or(0));
+        }
+        Version(self.passed.fetch_max(position, Ordering::Relaxed).max(position))
+    }
+
+    /// A job that wants to read for a task does not wait for the lock of the feed. Called after it was released.
+    fn let_job_look(&self) {
+        // In a forked child, a thread that exists only in the parent may hold a lock of the job.
+        if let Some(flow) = &self.flow
+            && self.handle.core().env.check_origin().is_ok()
+        {
+            flow.look_again();
+        }
     }
 
     /// The next change; `None` if there is none at the moment. The changes of a commit come one after the other, ranges
@@ -115,11 +143,13 @@ impl Changes {
             std::mem::swap(&mut feed.ready, &mut self.ready);
             self.found = feed.found;
             drop(feed);
+            self.let_job_look();
             outcome?;
         }
         let next = self.take_ready();
         if next.is_none() {
             self.given = self.found;
+            self.is_drained = true;
         }
         Ok(next)
     }
@@ -127,6 +157,7 @@ impl Changes {
     /// The first change that was found and not given yet.
     fn take_ready(&mut self) -> Option<Change> {
         let next = self.ready.pop_front()?;
+        self.is_drained = false;
         if next.is_last() {
             self.given = next.version();
         }
@@ -164,10 +195,13 @@ impl Changes {
         let found = {
             let feed = self.feed.lock();
             if !self.ready.is_empty() || !feed.ready.is_empty() {
+                drop(feed);
+                self.let_job_look();
                 return Ok(true);
             }
             feed.found
         };
+        self.let_job_look();
         let core = self.handle.core();
         if !core.wait_for(Version(found.0 + 1), time)? {
             return Ok(false);
@@ -212,6 +246,7 @@ impl Changes {
                 if let Some(last) = self.ready.iter().position(Change::is_last) {
                     let commit: Vec<Change> = self.ready.drain(..=last).collect();
                     self.given = commit[last].version();
+                    self.is_drained = false;
                     return Poll::Ready(Ok(commit));
                 }
                 match self.poll_more(context) {
@@ -239,10 +274,15 @@ impl Changes {
 
     /// Adds changes to `ready`, at least one.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        // In a forked child, a thread that exists only in the parent may hold a lock.
+        self.handle.core().env.check_origin()?;
         let flow = self.flow.get_or_insert_with(|| Flow::new(&self.handle, &self.feed));
-        let found = match flow.poll(self.handle.core(), context) {
+        let found = match flow.poll(context) {
             Poll::Ready(found) => found?,
-            Poll::Pending => return Poll::Pending,
+            Poll::Pending => {
+                self.is_drained = self.ready.is_empty();
+                return Poll::Pending;
+            }
         };
         self.ready.extend(found.changes);
         self.found = found.through;

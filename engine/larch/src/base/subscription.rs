@@ -12,11 +12,14 @@ pub const MAX_SUBSCRIPTIONS: usize = 1_000;
 #[non_exhaustive]
 pub struct Limits {
     /// The oldest commit that was not acknowledged may be so old; `None` means of any age.
+    ///
+    /// The age is measured by the wall clock of the process that writes. If the clock jumps ahead, commits get older.
     pub age: Option<Duration>,
     /// Older versions of rows may take this number of bytes in files; `None` means any number.
     ///
-    /// All older versions count that lie in files with commits after the position, also those that something else keeps
-    /// and those that no compaction has dropped yet.
+    /// All older versions count that lie in files with commits after the position, also those that snapshots and names
+    /// keep, and those that something else has kept and no compaction has dropped yet. Those of tables whose past a
+    /// [rule](crate::Database::retain) keeps from the position on do not count.
     pub bytes: Option<u64>,
 }
 

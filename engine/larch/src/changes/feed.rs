@@ -13,6 +13,7 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
 use sst::{KeyRange, Version};
 use std::collections::VecDeque;
+use std::io;
 
 /// How many bytes of changes a task is given at once. A commit is not cut for this.
 const BATCH_BYTES: usize = 256 << 10;
@@ -42,6 +43,8 @@ pub struct Feed {
     pub ready: VecDeque<Change>,
     /// Set once nobody will read what is found. Then a long look ends.
     pub is_dropped: Arc<AtomicBool>,
+    /// Set while a call looks for changes, and for ever if it panics: what it had found may be lost.
+    pub is_looking: bool,
     /// The commit of which a part was found.
     part: Option<Part>,
     log: Option<LogFeed>,
@@ -70,6 +73,7 @@ impl Feed {
             found: after,
             ready: VecDeque::new(),
             is_dropped: Arc::default(),
+            is_looking: false,
             part: None,
             log: None,
             infos: Infos::new(),
@@ -83,9 +87,33 @@ impl Feed {
     ///
     /// As [`Feed::fill`], if nothing was found before the error.
     pub fn fill_much(&mut self, core: &Core, reads: Reads) -> Result<bool> {
+        self.look(core, |feed| feed.find_much(core, reads))
+    }
+
+    /// Finds the next changes, if there are some. Returns false if it has not, because that may take long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Changes::next_change`](super::Changes::next_change). The next call tries again, unless this one panics.
+    pub fn fill(&mut self, core: &Core, reads: Reads) -> Result<bool> {
+        self.look(core, |feed| feed.find(core, reads))
+    }
+
+    /// Calls `look`. If it panics, all later calls fail.
+    pub fn look(&mut self, core: &Core, look: impl FnOnce(&mut Self) -> Result<bool>) -> Result<bool> {
+        if self.is_looking {
+            return Err(panicked(core));
+        }
+        self.is_looking = true;
+        let outcome = look(self);
+        self.is_looking = false;
+        outcome
+    }
+
+    fn find_much(&mut self, core: &Core, reads: Reads) -> Result<bool> {
         let (mut batch, mut bytes) = (VecDeque::new(), 0);
         let outcome = loop {
-            let outcome = self.fill(core, reads);
+            let outcome = self.find(core, reads);
             if outcome.is_err() || self.ready.is_empty() {
                 break outcome;
             }
@@ -100,12 +128,7 @@ impl Feed {
         if self.ready.is_empty() { outcome } else { Ok(true) }
     }
 
-    /// Finds the next changes, if there are some. Returns false if it has not, because that may take long.
-    ///
-    /// # Errors
-    ///
-    /// As [`Changes::next_change`](super::Changes::next_change). The next call tries again.
-    pub fn fill(&mut self, core: &Core, reads: Reads) -> Result<bool> {
+    fn find(&mut self, core: &Core, reads: Reads) -> Result<bool> {
         let tables = self.tables.clone();
         let Some(keys) = self.keys.clone() else {
             self.found = newest(core).max(self.found);
@@ -217,6 +240,12 @@ impl Feed {
         self.found = through;
         Ok(())
     }
+}
+
+/// The error of a feed after a panic of a call that looked for changes.
+pub fn panicked(core: &Core) -> Error {
+    let why = "a read panicked, its message is on standard error; begin a new feed at the position of this one";
+    Error::io("read the changes of", &core.env.directory, io::Error::other(why))
 }
 
 /// The newest version whose commit and all before it are durable and visible.

@@ -17,9 +17,10 @@
 //! - What the job has found lies in the feed until a call takes it. So a future that is dropped loses nothing.
 //! - The job works only while a task has asked. While it watches a version or waits for a sync, it takes no thread.
 //! - Only the job calls the waker, and it holds no lock meanwhile, because wakers are code of the program.
+//! - A job never waits for the lock of the feed. A call of the program that holds it wakes the job at its end.
 
 use super::change::Change;
-use super::feed::{Feed, Reads, newest};
+use super::feed::{Feed, Reads, newest, panicked};
 use crate::base::error::Result;
 use crate::core::Core;
 use crate::core::background::FeedWorker;
@@ -107,10 +108,7 @@ impl Flow {
     /// # Errors
     ///
     /// An error of the job. The next call asks again.
-    pub fn poll(&mut self, core: &Core, context: &mut Context<'_>) -> Poll<Result<Taken>> {
-        if let Err(forked) = core.env.check_origin() {
-            return Poll::Ready(Err(forked));
-        }
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Taken>> {
         let mut has_asked = false;
         loop {
             let mut asked = self.shared.asked.lock();
@@ -145,6 +143,14 @@ impl Flow {
             [logs, all, logs].into_iter().for_each(|worker| worker.drive());
         }
     }
+
+    /// Has the job look again that may have found the feed locked. Called after the lock was released.
+    pub fn look_again(&self) {
+        let is_asked = self.shared.asked.lock().waker.is_some();
+        if is_asked {
+            self.workers[0].wake();
+        }
+    }
 }
 
 impl Drop for Flow {
@@ -171,7 +177,9 @@ impl Job for FeedJob {
         if shared.asked.lock().waker.is_none() {
             return Polled::Idle;
         }
-        match shared.find(&core, self.1) {
+        // A job that panics is never polled again, and then the task would wait for ever.
+        let found = catch_unwind(AssertUnwindSafe(|| shared.find(&core, self.1)));
+        match found.unwrap_or_else(|_| Err(panicked(&core))) {
             Ok(polled) => polled,
             Err(error) => shared.answer(Err(error)),
         }
@@ -183,7 +191,8 @@ impl Shared {
     fn find(&self, core: &Core, reads: Reads) -> Result<Polled> {
         let Some([logs, all]) = self.workers.get() else { return Ok(Polled::Idle) };
         let found = {
-            let mut feed = self.feed.lock();
+            // A thread of the program may be reading files. It wakes this job at its end, and so does the other job.
+            let Some(mut feed) = self.feed.try_lock() else { return Ok(Polled::Idle) };
             let is_whole = feed.fill_much(core, reads)?;
             if !feed.ready.is_empty() {
                 drop(feed);

@@ -1079,8 +1079,10 @@ impl Database {
     /// file of the checkpoint, and stay in memory until then. Opening a checkpoint reads no log.
     ///
     /// The checkpoint is durable when the call returns. It is a separate database: writes to one do not change the
-    /// other. If the call ends with an error or a crash, `directory` has no checkpoint. Files that a crash leaves
-    /// there are never opened, and the next checkpoint in the same directory removes them.
+    /// other. It has the [subscriptions](Database::subscribe) of this one, which hold its past once it is opened for
+    /// writing: [end](Database::unsubscribe) there those that have no reader. If the call ends with an error or a
+    /// crash, `directory` has no checkpoint. Files that a crash leaves there are never opened, and the next checkpoint
+    /// in the same directory removes them.
     ///
     /// If this database is [read-only](Builder::read_only), the checkpoint also has the commits that are only in
     /// the writer's log, although reads of this database do not see them: all commits that the writer had passed to

@@ -98,13 +98,18 @@ fn no_such<'s>(all: impl Iterator<Item = &'s Subscriber>, name: &str) -> Error {
 
 /// Subscriptions.
 impl Database {
-    /// Subscribes to the changes: the subscription `name`, which begins with the newest version of now. If there is one
-    /// of this name, it stays where it is, and gets these limits. When the call returns, the subscription is durable.
+    /// Subscribes to the changes: the subscription `name`, which begins with the newest version of now. If there is
+    /// one of this name, it stays where it is, and gets these limits. When the call returns, the subscription and the
+    /// commits up to its position are durable. One that [has let go](Subscription::has_let_go) holds nothing with
+    /// wider limits either: [end](Database::unsubscribe) it first.
     ///
     /// From its position on, the database keeps its past as [`Database::retain`] does, until the reader
     /// [acknowledges](Subscription::acknowledge) the commits, or the subscription is beyond its limits. So a feed of it
     /// finds every commit, also after a restart, and a reader that lags takes space: without limits, as much as there
     /// is.
+    ///
+    /// A checkpoint, a backup and a branch have the subscriptions, too, and hold the past for them once they are opened
+    /// for writing. Their readers know nothing of the copy, so [end](Database::unsubscribe) there what has no reader.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -133,8 +138,8 @@ impl Database {
     ///   [`Error::TooManySubscriptions`] if there are 1,000.
     /// * [`Error::BadOptions`] if the database is [compatible](crate::Builder::compat) with a release that does not
     ///   keep versions; [`Error::ReadOnly`] in a read-only database.
-    /// * [`Error::Log`] if the manifest cannot be written. If the database takes no writes, the call fails like
-    ///   [`Table::insert`](crate::Table::insert).
+    /// * [`Error::Log`] if the manifest cannot be written; [`Error::OutcomeUnknown`] if a sync of the log fails. If the
+    ///   database takes no writes, the call fails like [`Table::insert`](crate::Table::insert).
     pub fn subscribe(&self, name: &str, limits: Limits) -> Result<Subscription> {
         let id = subscribe::subscribe(self.core(), name, limits)?;
         Ok(Subscription { handle: self.handle().clone(), id, name: name.to_owned() })

@@ -218,8 +218,16 @@ impl FileSet {
 
     fn subscribe(&mut self, subscriber: &Subscriber) -> Result<(), EditRefusal> {
         not_last(subscriber.position.0, u64::MAX, "version")?;
+        // Subscriptions and files take their numbers from one counter. Without this, the number could be given again
+        // after the database was opened anew.
+        let next_number = not_last(subscriber.id.0.saturating_add(1), u64::MAX, "subscription number")?;
+        self.next_number = self.next_number.max(next_number);
         if self.subscriber_named(&subscriber.name).is_some_and(|other| other.id != subscriber.id) {
             return Err(format!("two subscriptions have the name {:?}", subscriber.name).into());
+        }
+        if let Some(old) = self.subscriber(subscriber.id).filter(|old| old.name != subscriber.name) {
+            let (id, old, new) = (subscriber.id.0, &old.name, &subscriber.name);
+            return Err(format!("the subscriptions {old:?} and {new:?} have the number {id}").into());
         }
         self.subscribers.insert_mut(subscriber.id, subscriber.clone());
         if self.subscribers.size() > MAX_SUBSCRIPTIONS {
@@ -300,7 +308,7 @@ impl FileSet {
     }
 
     /// What the rules keep of the past of the table `id`. An index follows its table.
-    fn rule_past(&self, id: TableId) -> Option<Past> {
+    pub fn rule_past(&self, id: TableId) -> Option<Past> {
         if self.table_pasts.is_empty() {
             return self.retained.map(Past::from);
         }

@@ -70,9 +70,9 @@ impl IdleJob {
     /// this job must not wait for it.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
-        // If this job panics, the guard refuses writes. It is dropped before the locks are released, so that a
-        // thread that waits for a lock then sees this.
-        let _guard = StopOnPanic::new(core);
+        // If this job panics, a guard refuses writes. It is dropped before the lock is released, so that a thread that
+        // waits for the lock then sees this.
+        let guard = StopOnPanic::new(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
             // A failure loses nothing: the next commit makes the log and the memtables that it needs.
@@ -86,11 +86,20 @@ impl IdleJob {
             core.env.held.log.store(0, Ordering::Relaxed);
             core.env.held.rows.give_back();
         }
+        drop(guard);
+        // No commit waits for a sync of the manifest.
+        drop(writer);
         let Some(mut manifest) = core.writes.manifest.try_lock() else { return false };
+        let _guard = StopOnPanic::new(core);
         // After a failure, the next flush does it, or this job after the next commit.
         let times = [keep::move_on(core, &mut manifest), subscribe::move_on(core, &mut manifest)];
+        let has_failed = times[1].is_err();
         if let Some(time) = times.into_iter().filter_map(|time| time.ok().flatten()).min() {
             core.background.wake_idle_after(time);
+        }
+        // This comes last: the time above may have replaced that of an acknowledgement which came meanwhile.
+        if subscribe::has_more(core) {
+            core.background.wake_idle_after(if has_failed { subscribe::NOTE_TIME } else { IDLE_TIME });
         }
         if let Some(manifest) = manifest.as_mut() {
             manifest.give_back();

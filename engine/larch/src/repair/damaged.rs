@@ -309,6 +309,13 @@ fn manifest(
             "the new database has the newest rows alone, and nothing of the past that was kept: {names}"
         ));
     }
+    let subscriptions: Vec<&str> = set.subscribers().map(|subscriber| subscriber.name.as_str()).collect();
+    if !subscriptions.is_empty() {
+        let names = subscriptions.join(", ");
+        report.guesses.push(format!(
+            "the new database has no subscriptions; subscribe again, and copy what the readers need: {names}"
+        ));
+    }
     match damage {
         None => (set, named.is_ok()),
         Some(error) => {

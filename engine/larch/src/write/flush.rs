@@ -138,19 +138,22 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     sets.iter().for_each(|set| core.writes.recent.note_flush(set, oldest));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let mut past = keep::edits_of_flush(core, flushed);
-    past.extend(subscribe::edits(core, flushed.max(core.writes.sync.durable())));
+    let acknowledged = subscribe::edits(core, flushed.max(core.writes.sync.durable()));
+    let moves = !acknowledged.is_empty();
+    past.extend(acknowledged);
     let expired = core.expired_edit();
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).chain(expired).collect();
     let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
     keep::after_flush(core);
-    subscribe::after_install(core);
+    subscribe::after_install(core, moves);
     core.writes.sync.note_durable(flushed);
     core.env.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.env.report(|| Event::FlushFinished { files, bytes, time: core.env.machine.clock.now() - begin });
     for log in sets.iter().flat_map(|set| set.older_logs.iter().chain([&set.log])) {
         core.env.opener.leftovers.remove(&log_path(&core.env.directory, *log));
     }
+    subscribe::let_go(core);
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicUsize, Ordering};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 /// Counts how often its task was woken.
 #[derive(Default)]
@@ -146,10 +147,58 @@ fn a_filter_lets_a_task_sleep_through_other_commits() {
         db.core().background.drive();
     }
     assert_eq!(count.0.load(Ordering::Relaxed), 0);
+    let passed = changes.position();
+    assert_eq!(passed, db.version(), "whoever begins there misses nothing");
     a.insert("n", "wanted").expect("it is taken");
     db.core().background.drive();
     assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    assert_eq!(changes.position(), passed, "it was found and not given yet");
     assert_eq!(polled(&mut changes, &waker).as_deref(), Some("wanted"));
+    assert_eq!(changes.position(), db.version());
+}
+
+#[test]
+fn a_job_that_finds_the_feed_in_use_looks_again_after_that() {
+    let disk = new_disk();
+    let db = on(&disk, 1).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut changes = db.changes(db.version()).expect("there is such a version");
+    let count = std::sync::Arc::new(Count::default());
+    let waker = Waker::from(count.clone());
+    assert_eq!(polled(&mut changes, &waker), None);
+    let feed = changes.feed.clone();
+    let held = feed.lock();
+    table.insert("a", "1").expect("it is taken");
+    db.core().background.drive();
+    assert_eq!(count.0.load(Ordering::Relaxed), 0, "the job has not waited");
+    drop(held);
+    assert!(changes.wait(Duration::ZERO).expect("it is open"), "there is a commit");
+    db.core().background.drive();
+    assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    assert_eq!(polled(&mut changes, &waker).as_deref(), Some("1"));
+}
+
+#[test]
+fn after_a_panic_a_task_gets_an_error_and_a_new_feed_goes_on() {
+    let disk = new_disk();
+    let db = on(&disk, 1).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut changes = db.changes(db.version()).expect("there is such a version");
+    let begin = changes.position();
+    table.insert("a", "1").expect("it is taken");
+    let look = || changes.feed.lock().look(db.core(), |_| std::panic::resume_unwind(Box::new("a panic")));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(look)).is_err());
+    let waker = Waker::from(std::sync::Arc::new(Count::default()));
+    for _ in 0..2 {
+        let Poll::Ready(outcome) = pin!(changes.next_change_async()).poll(&mut Context::from_waker(&waker)) else {
+            panic!("it is known at once");
+        };
+        assert!(outcome.expect_err("it lasts").to_string().contains("panicked"));
+    }
+    assert!(changes.next_change().is_err());
+    assert_eq!(changes.position(), begin);
+    let mut changes = db.changes(begin).expect("there is such a version");
+    assert_eq!(polled(&mut changes, &waker).as_deref(), Some("1"));
 }
 
 #[test]

@@ -423,6 +423,75 @@ fn what_was_acknowledged_is_durable_after_a_close_a_flush_and_some_time() {
 }
 
 #[test]
+fn a_database_at_rest_stores_what_was_acknowledged_before_its_commit_was_durable() {
+    let disk = Machine::simulated(1).1;
+    let db = on(&disk, 1).durability(Durability::Buffered).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mail = db.subscribe("mail", Limits::NONE.age(Duration::from_secs(86_400))).expect("the disk works");
+    let stored = |db: &Database| db.core().views.newest().files.subscriber_named("mail").expect("it is there").position;
+    let rest = || {
+        for _ in 0..10 {
+            db.core().env.machine.clock.sleep(Duration::from_secs(1));
+            db.core().background.drive();
+        }
+    };
+    table.insert("a", "1").expect("it is taken");
+    mail.acknowledge(db.version()).expect("it is there");
+    rest();
+    assert!(stored(&db) <= db.durable_version(), "a crash may take the commit back");
+    db.sync().expect("the disk works");
+    rest();
+    assert_eq!(stored(&db), db.version());
+    assert!(!subscribe::has_more(db.core()), "nothing is left to note");
+}
+
+#[test]
+fn a_limit_counts_the_tables_of_which_no_rule_keeps_the_same() {
+    let (_, db, table) = with_table();
+    let other = db.table("other").expect("the disk works");
+    db.retain(Retention::Everything).expect("the disk works");
+    other.retain(Retention::None).expect("the disk works");
+    let late = db.subscribe("late", Limits::NONE.bytes(100_000)).expect("the disk works");
+    for (table, lets_go) in [(&table, false), (&other, true)] {
+        for round in 0..100_u8 {
+            table.insert("a", vec![round; 3_000]).expect("it is taken");
+        }
+        db.flush().expect("the disk works");
+        assert_eq!(late.has_let_go().expect("it is there"), lets_go);
+    }
+    // One that has let go says nothing about the next one: its files do not count.
+    let next = db.subscribe("next", Limits::NONE.bytes(100_000)).expect("the disk works");
+    other.insert("a", "1").expect("it is taken");
+    db.flush().expect("the disk works");
+    assert!(!next.has_let_go().expect("it is there"));
+}
+
+#[test]
+fn a_subscription_after_a_reopen_takes_the_place_of_no_other() {
+    let (disk, db, table) = with_table();
+    for name in ["a", "b", "c", "d"] {
+        db.subscribe(name, Limits::NONE).expect("the disk works");
+    }
+    // The greatest number was given, too, although it is in use no more.
+    db.unsubscribe("d").expect("the disk works").expect("it was there");
+    drop((table, db));
+    let (db, _table) = open(&disk, 2);
+    for name in ["d", "e"] {
+        db.subscribe(name, Limits::NONE).expect("the disk works");
+    }
+    let mut names: Vec<String> = db.subscriptions().into_iter().map(|one| one.name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    // A manifest in which one number has two names is damaged.
+    let core = db.core();
+    let files = core.views.newest().files.clone();
+    let subscriber = Subscriber { name: "f".to_owned(), ..files.subscriber_named("a").expect("it is there").clone() };
+    let edits = [Edit::Subscribe(subscriber)];
+    core.install(&edits, FreshFiles::new(&core.env.opener.leftovers), |_| {}).expect_err("it is the number of a");
+    assert_eq!(db.subscriptions().len(), 5);
+}
+
+#[test]
 fn subscriptions_that_cannot_be_are_refused() {
     let (disk, db, table) = with_table();
     for name in ["", &"x".repeat(256), "a\nb"] {
