@@ -231,7 +231,7 @@ impl Batch {
     /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are. It has to be called
     /// before the first write is added; otherwise [`Batch::commit`] fails with [`Error::BadOptions`].
     pub fn own_times(mut self) -> Self {
-        if self.len() > 0 && self.bad.is_none() {
+        if !self.is_empty() && self.bad.is_none() {
             let why = "a batch has writes already, which may have got times; call own_times before the first write";
             self.bad = Some(Error::BadOptions(why.to_owned()));
         }

@@ -250,10 +250,10 @@ fn no_visible_key_lies_before_the_next_key_and_few_rows_are_passed_to_find_it() 
         let next = |direction| table.next_key(Bound::Excluded(&key), direction, Version(at));
         let forward = keys.iter().find(|other| **other > key);
         let found = next(Direction::Forward);
-        assert!(forward.is_none_or(|first| found.is_some_and(|found| found <= first)), "seed {seed}: {found:?}");
+        assert!(forward.is_none_or(|first| found.is_some_and(|found| *found <= first[..])), "seed {seed}: {found:?}");
         let backward = keys.iter().rev().find(|other| **other < key);
         let found = next(Direction::Backward);
-        assert!(backward.is_none_or(|last| found.is_some_and(|found| found >= last)), "seed {seed}: {found:?}");
+        assert!(backward.is_none_or(|last| found.is_some_and(|found| *found >= last[..])), "seed {seed}: {found:?}");
     }
     let table = Memtable::new();
     (0..1000u32).for_each(|i| table.apply(&i.to_be_bytes(), Version(9), RowKind::Put, b""));

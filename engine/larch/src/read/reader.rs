@@ -69,6 +69,9 @@ pub struct Reader<'r, V = Value> {
     content: PhantomData<fn() -> V>,
 }
 
+/// A value, and the time until which it is there, if it expires.
+pub(crate) type Timed<V> = (V, Option<Until>);
+
 /// A value that the reader owns or borrows.
 #[derive(Clone, Debug)]
 enum Lent<'r, T> {
@@ -270,7 +273,7 @@ impl<'r, V> Reader<'r, V> {
 /// The methods that read rows.
 impl<V: Content> Reader<'_, V> {
     /// The row of `key` although it may have expired, and the time until which it is there.
-    pub(crate) fn get_expired(&self, key: &[u8]) -> Result<Option<(V, Option<Until>)>> {
+    pub(crate) fn get_expired(&self, key: &[u8]) -> Result<Option<Timed<V>>> {
         let wanted = self.wanted;
         self.at_version().wait(&self.of_key(key, move |read, session| {
             read.show_expired();
@@ -305,10 +308,10 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// As [`Reader::get_until`], and that moment, in milliseconds since 1970.
-    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<(Option<(V, Option<Until>)>, u64)> {
+    pub(crate) fn get_timed(&self, key: &[u8]) -> Result<(Option<Timed<V>>, u64)> {
         V::check(&self.table)?;
         let clock = &self.table.core().env.row_clock;
-        let is_there = |found: &Option<(V, Option<Until>)>, now: u64| {
+        let is_there = |found: &Option<Timed<V>>, now: u64| {
             found.as_ref().and_then(|(_, until)| *until).is_none_or(|until| until.millis() > now)
         };
         let (found, now) = (self.get_expired(key)?, clock.now());

@@ -51,6 +51,7 @@ fn what_waits_is_bounded_and_the_rest_is_counted() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test needs threads")]
 fn a_compaction_waits_for_room_while_decisions_are_taken() {
     let filter = odd();
     let taken = std::thread::scope(|scope| {

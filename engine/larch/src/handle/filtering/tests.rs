@@ -132,7 +132,7 @@ fn rows_that_a_commit_refuses_stay_and_the_others_go() {
     let (_, disk) = Machine::simulated(1);
     let db = open(&disk);
     let table = db.table("t").expect("the disk works");
-    let options = crate::index::IndexOptions { unique: true, ..Default::default() };
+    let options = crate::index::IndexOptions { unique: true };
     table.index_by_with("whole", &options, |_, value, emit| emit(value)).expect("the disk works");
     for i in 0..6 {
         table.insert(key(i), [i as u8]).expect("it is unique");
@@ -257,6 +257,7 @@ fn a_filtered_table_equals_its_model() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test needs threads")]
 fn rows_that_are_written_while_compactions_run_are_never_judged_by_an_older_value() {
     let directory = tempfile::tempdir().expect("a directory");
     let db = Database::builder(&directory).write_buffer_bytes(64 << 10).durability(Durability::Buffered).open();
