@@ -70,7 +70,9 @@ mod tests {
         ];
         for (value, patch, expected) in examples {
             let patched = merge_patch(b"", Some(value.as_bytes()), patch.as_bytes()).expect("both are JSON");
-            assert_eq!(String::from_utf8_lossy(&patched), expected, "{value} by {patch}");
+            // Whether the members of an object are sorted depends on the features of other crates.
+            let [patched, expected] = [&patched[..], expected.as_bytes()].map(serde_json::from_slice::<Value>);
+            assert_eq!(patched.expect("it is JSON"), expected.expect("it is JSON"), "{value} by {patch}");
         }
         assert_eq!(merge_patch(b"", None, br#"{"a":1,"b":null}"#).expect("it is JSON"), br#"{"a":1}"#);
         assert!(merge_patch(b"", Some(b"{"), b"{}").expect_err("it is cut").starts_with("its value is not JSON: "));

@@ -25,7 +25,7 @@ use crate::memtable::row_memory::RowMemory;
 use crate::memtable::set::MemSet;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
-use sst::Version;
+use sst::{RowKind, Version};
 
 /// The number of places in the array of floors.
 const PLACES: usize = u64::BITS as usize;
@@ -310,7 +310,9 @@ fn keys_after(memory: &MemSet, (table, memtable): (TableId, &Memtable), since: V
     let mut rows = None;
     for row in memtable.all_versions().filter(|row| row.version() > since) {
         let rows = rows.get_or_insert_with(|| kept.table_or_new(table).batch());
-        rows.apply(row.key(), row.version(), row.kind(), &[]);
+        // Only the keys are kept, so a row has no time here.
+        let kind = if row.kind() == RowKind::PutUntil { RowKind::Put } else { row.kind() };
+        rows.apply(row.key(), row.version(), kind, &[]);
         if kept.bytes() > most_bytes {
             return kept;
         }

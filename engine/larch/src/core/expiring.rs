@@ -26,10 +26,8 @@ pub struct Expiring {
     tables: RwLock<HashMap<TableId, RowTimes>>,
 }
 
-/// Bit `id % 64` is set if a table with this id gives times. Each write reads it, and it seldom changes. It has two
-/// cache lines of its own, because processors fetch lines in pairs, and writes change what lies beside it.
+/// Bit `id % 64` is set if a table with this id gives times. Each write reads it, and it seldom changes.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 struct Mask(AtomicU64);
 
 impl Mask {
