@@ -22,6 +22,8 @@ pub fn merge_patch(_key: &[u8], value: Option<&[u8]>, patch: &[u8]) -> Result<Ve
         |bytes: &[u8], what: &str| serde_json::from_slice(bytes).map_err(|why| format!("{what} is not JSON: {why}"));
     let mut target = value.map_or(Ok(Value::Null), |value| parse(value, "its value"))?;
     apply(&mut target, parse(patch, "a merge patch")?);
+    // Objects keep the order of their fields if another crate asks for that.
+    target.sort_all_objects();
     Ok(target.to_string().into_bytes())
 }
 
@@ -70,9 +72,7 @@ mod tests {
         ];
         for (value, patch, expected) in examples {
             let patched = merge_patch(b"", Some(value.as_bytes()), patch.as_bytes()).expect("both are JSON");
-            // Whether the members of an object are sorted depends on the features of other crates.
-            let [patched, expected] = [&patched[..], expected.as_bytes()].map(serde_json::from_slice::<Value>);
-            assert_eq!(patched.expect("it is JSON"), expected.expect("it is JSON"), "{value} by {patch}");
+            assert_eq!(String::from_utf8_lossy(&patched), expected, "{value} by {patch}");
         }
         assert_eq!(merge_patch(b"", None, br#"{"a":1,"b":null}"#).expect("it is JSON"), br#"{"a":1}"#);
         assert!(merge_patch(b"", Some(b"{"), b"{}").expect_err("it is cut").starts_with("its value is not JSON: "));

@@ -87,6 +87,12 @@ impl Expiring {
         self.mask.0.store(tables.keys().fold(0, |mask, table| mask | bit(*table)), Ordering::Release);
     }
 
+    /// Whether `table` may give times to its rows. This takes no lock.
+    #[inline]
+    pub fn may_have(&self, table: TableId) -> bool {
+        self.mask.has(table)
+    }
+
     /// Whether `table` gives times to its rows.
     #[inline]
     pub fn has(&self, table: TableId) -> bool {

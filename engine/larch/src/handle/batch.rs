@@ -101,7 +101,14 @@ impl Batch {
         Some(found)
     }
 
+    /// Whether `table` may give times to rows of the batch.
+    #[inline]
+    fn gives_times(&self, table: &Table) -> bool {
+        !self.own_times && table.core().expiring.may_have(table.id())
+    }
+
     /// Notes a put whose write names no time, and returns the time that the table gives to it.
+    #[cold]
     fn given_time(
         &mut self,
         table: &Table,
@@ -119,7 +126,11 @@ impl Batch {
     /// Sets `key` to `value`, see [`Table::insert`]. If the table cannot take the row, [`Batch::commit`] fails.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
-        if let Some(until) = self.given_time(table, key, &[value], || table.check_row(key, value)) {
+        if !self.gives_times(table) {
+            if self.checked(table, || table.check_row(key, value)) {
+                self.ops.put(table.id().0, key, value);
+            }
+        } else if let Some(until) = self.given_time(table, key, &[value], || table.check_row(key, value)) {
             self.ops.put_until(table.id().0, key, value, until);
         }
     }
