@@ -54,6 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
         groups: Vec::new(),
         filters: if shape & 128 == 0 { Filters::all(FilterKind::None) } else { Filters::default() },
         filter_prefix_bytes: u16::from(shape >> 5 & 3),
+        ..TableOptions::default()
     };
     let mut history = History {
         disk: SimDisk::new(u64::from(input.byte())),

@@ -1,7 +1,6 @@
 //! Tests that a row that has expired is gone from every read, whatever the clock of the machine does, and that its
 //! space is given back.
 
-#[cfg(not(any(loom, shuttle)))]
 mod option;
 
 use super::*;

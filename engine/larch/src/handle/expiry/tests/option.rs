@@ -41,7 +41,14 @@ fn with(expiry: Expiry) -> TableOptions {
 }
 
 fn now<T>(future: impl Future<Output = T>) -> T {
-    smol::block_on(future)
+    let mut future = std::pin::pin!(future);
+    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        match future.as_mut().poll(context) {
+            std::task::Poll::Ready(done) => return done,
+            std::task::Poll::Pending => std::thread::yield_now(),
+        }
+    }
 }
 
 type Write = fn(&Database, &Table, &str, &str) -> Outcome<()>;
