@@ -60,6 +60,7 @@ impl CommandFailure {
                 | larch::Error::NoSuchKept { .. }
                 | larch::Error::NoSuchSubscription { .. }
                 | larch::Error::NotKept { .. }
+                | larch::Error::NotKeptOf { .. }
                 | larch::Error::ChangesGone { .. },
             ) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
