@@ -25,6 +25,7 @@ mod sim;
 mod sql;
 mod stress;
 mod test;
+mod testkit;
 mod tidy;
 mod tools;
 

@@ -60,8 +60,8 @@ pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
     }
     output.flush()?;
     if let Some(subscription) = subscription {
-        // Whoever reads the output has it now. A file must have it after a power failure, too, or no commit would come
-        // again that it lacks.
+        // The command has written the output. If the output is a file, the command syncs it before it moves the position:
+        // otherwise a power failure could lose commits that the subscription does not give again.
         stdout_file::sync()?;
         subscription.acknowledge(changes.position())?;
         subscription.sync()?;

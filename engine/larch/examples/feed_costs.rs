@@ -207,7 +207,7 @@ fn main() -> Outcome<()> {
     let (mut log, mut files, mut newest, mut older) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
         for ((_, durability, rows), measured) in kinds.iter().zip(&mut writers) {
-            // Who goes first changes, so that nobody always finds the machine as the same other one left it.
+            // Each round begins with another measurement, because a measurement changes the machine for the next one.
             for turn in 0..READINGS.len() {
                 let at = (turn + round as usize) % READINGS.len();
                 let (rate, left) = writer(*rows, *durability, READINGS[at].0)?;

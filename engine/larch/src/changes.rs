@@ -95,8 +95,8 @@ impl Changes {
         self
     }
 
-    /// All commits up to this version were given as a whole, as far as the feed gives them. A feed that begins here
-    /// gives those after it.
+    /// The feed has given every change up to this version that it was asked for. A feed that begins here gives the
+    /// commits after it.
     ///
     /// While there is nothing to give, the position moves on past commits of other tables and keys: with each
     /// [`Changes::next_change`] that gives `None`, and while a task waits. So a reader of few tables should acknowledge

@@ -41,7 +41,7 @@ pub struct Feed {
     pub found: Version,
     /// What was found.
     pub ready: VecDeque<Change>,
-    /// Set once nobody will read what is found. Then a long look ends.
+    /// The program sets this when it drops the feed. A look for changes that is under way then ends.
     pub is_dropped: Arc<AtomicBool>,
     /// Set while a call looks for changes, and for ever if it panics: what it had found may be lost.
     pub is_looking: bool,

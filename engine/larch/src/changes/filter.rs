@@ -9,7 +9,8 @@ use std::collections::HashMap;
 /// Descriptions of tables, also of some that were dropped meanwhile.
 pub type Infos = HashMap<TableId, Arc<TableInfo>>;
 
-/// What ends with [`Error::Cancelled`](crate::Error::Cancelled) once a feed was dropped. Nobody sees the error.
+/// The name of the work in the error [`Error::Cancelled`](crate::Error::Cancelled), with which a look for changes ends
+/// after the program has dropped the feed. The job that looks discards the error.
 pub const WHAT: &str = "the feed";
 
 /// Which changes a feed gives.
@@ -18,7 +19,7 @@ pub struct Filter<'f> {
     pub tables: Option<&'f [TableId]>,
     /// The keys.
     pub keys: &'f KeyRange,
-    /// Set once nobody will read what is found.
+    /// The program sets this when it drops the feed.
     pub is_dropped: &'f AtomicBool,
 }
 

@@ -16,7 +16,8 @@ use std::time::Duration;
 /// Decisions that wait to be carried out take at most this many bytes, and then one batch more.
 const MOST_BYTES: usize = 4 << 20;
 
-/// About so many bytes, and at most so many rows, are carried out by one commit.
+/// One commit carries out the decisions about at most `BATCH_ROWS` rows. It takes no more decisions once they have
+/// `BATCH_BYTES`.
 const BATCH_BYTES: usize = 64 << 10;
 const BATCH_ROWS: usize = 256;
 

@@ -64,7 +64,8 @@ impl Snapshots {
     }
 
     /// Pins `version` if it is pinned already, or if `showing` returns the tables that show it. The call holds the lock
-    /// while it calls `showing`, so no other thread sees a pin on a version that nobody keeps.
+    /// while it calls `showing`, so a compaction that asks for the boundaries sees the pin if this call has found the
+    /// version.
     pub fn pin_if(
         self: &Arc<Self>,
         version: Version,
@@ -180,7 +181,7 @@ impl PinnedVersion {
         self.version
     }
 
-    /// The same pin, of a version that these tables show. For read-only databases, whose pins nobody counts.
+    /// Says that only these tables show the version. A read-only database calls this; it does not count its pins.
     pub fn showing(mut self, showing: Showing) -> Self {
         self.showing = showing;
         self

@@ -103,7 +103,7 @@ impl Database {
         }
         let table = self.existing_table(change.table())?.filter(|table| table.number() == change.table_number());
         let table = table.ok_or_else(|| Error::TableDropped(change.table().to_owned()))?;
-        // The history is complete only as far as the table keeps its past.
+        // The history lacks values that the table does not keep. These two calls fail if it does not keep this version.
         let then = self.at(version)?;
         then.pin_of(&table)?;
         let mut history = table.history(change.key())?.into_iter();
